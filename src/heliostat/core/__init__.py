@@ -1,0 +1,1 @@
+"""Pure records and functions: no I/O, no clock, nothing asynchronous."""
