@@ -1,0 +1,1 @@
+"""Folders to nodes and back; only what changed travels."""

@@ -1,0 +1,31 @@
+"""Which nodes share a disk: one of them speaks for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol, runtime_checkable
+
+from heliostat.core.resource import HEAD, Ref
+
+
+@runtime_checkable
+class Spreads(Protocol):
+    """An optional power of a ground: to bring contents from one node to others, past our own uplink."""
+
+    async def spread(self, source: Ref, others: Sequence[Ref], session: str) -> None:
+        """Copy `<home>/store/packs/<session>.*` (the .pack before the .index) and the large contents that
+        `<home>/store/packs/<session>.big` names, from `blobs/`. What does not arrive is sent from here."""
+        ...
+
+
+def store_key(ref: Ref) -> tuple[str, str]:
+    """The machine and the cluster's directory on it; without a host, the place has one disk for all."""
+    return ref.facts.get("host", ""), ref.facts.get("home", "")
+
+
+def distinct(nodes: Iterable[Ref]) -> tuple[Ref, ...]:
+    """One node for each disk, the head first."""
+    by_key: dict[tuple[str, str], Ref] = {}
+    for ref in sorted(nodes, key=lambda ref: ref.key != HEAD):
+        by_key.setdefault(store_key(ref), ref)
+    return tuple(by_key.values())
