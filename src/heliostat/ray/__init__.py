@@ -1,0 +1,1 @@
+"""Everything that knows Ray: the bootstrap, the Jobs REST client, health."""

@@ -1,0 +1,1 @@
+"""What is copied to a node and runs there with the node's own Python: standard library only."""

@@ -1,0 +1,1 @@
+"""How to run, push, pull and forward on a node."""
