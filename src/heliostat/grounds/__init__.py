@@ -1,0 +1,1 @@
+"""The places where clusters stand, each its own room."""

@@ -1,0 +1,1 @@
+"""Ray nodes as processes of this machine."""

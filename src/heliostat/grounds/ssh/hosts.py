@@ -1,0 +1,89 @@
+"""The hosts of a file, and one question to each of them at once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from heliostat.core.errors import HelioError
+from heliostat.core.spec import SshSite
+from heliostat.engine.home import state_dir
+from heliostat.engine.ports import Shell
+from heliostat.ray import agent
+from heliostat.shells.ssh.link import Pool, Told
+from heliostat.shells.ssh.shell import SshShell
+from heliostat.shells.ssh.trouble import OtherHostKey
+from heliostat.shells.ssh.words import Way
+
+Answers = Mapping[str, "list[dict[str, Any]] | HelioError | None"]
+
+
+class Hosts:
+    """How each host is reached. A test, or a simulation of a thousand, puts another `shell` in."""
+
+    def __init__(self, site: SshSite, cluster: str, told: Told) -> None:
+        self.site = site
+        self.pythons: dict[str, str] = {}  # what has answered there
+        self._pool = Pool(state_dir() / "hosts" / cluster, told)
+
+    def way(self, host: str) -> Way:
+        site = self.site
+        key = os.path.expanduser(site.key) if site.key else None
+        config = os.environ.get("HELIO_SSH_CONFIG")
+        return Way(host=host, user=site.user, key=key, jump=site.jump, config=config)
+
+    async def user(self, host: str) -> str:
+        """Who logs in there, as OpenSSH itself sees it."""
+        return (await self._pool.settle(self.way(host))).user
+
+    @asynccontextmanager
+    async def shell(self, host: str, *, home: str = "", python: str = "") -> AsyncIterator[Shell]:
+        shell = SshShell(self._pool, self.way(host), home=home, python=python)
+        await shell.open()
+        yield shell
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+async def ask(
+    hosts: Hosts, host: str, orders: Sequence[Mapping[str, Any]], *, pythons: Sequence[str] = ()
+) -> list[dict[str, Any]] | None:
+    """One round trip to one host's agent."""
+    async with hosts.shell(host) as shell:
+        answers = await agent.ask(shell, host, orders, pythons=pythons, trusted=hosts.pythons.get(host, ""))
+    for answer in answers or ():
+        if answer.get("python"):
+            hosts.pythons[host] = answer["python"]
+    return answers
+
+
+async def ask_all(
+    hosts: Hosts, orders: Mapping[str, Sequence[Mapping[str, Any]]], *, pythons: Sequence[str] = ()
+) -> Answers:
+    """All at once; a host that cannot answer has its error. A changed host key ends everything."""
+
+    async def one(host: str) -> list[dict[str, Any]] | HelioError | None:
+        try:
+            return await ask(hosts, host, orders[host], pythons=pythons)
+        except OtherHostKey:
+            raise
+        except HelioError as error:
+            return error
+
+    found = await together(one(host) for host in orders)
+    return dict(zip(orders, found, strict=True))
+
+
+async def together(deeds: Iterable[Any]) -> list[Any]:
+    """`gather`, but the first error ends the others before it goes on."""
+    tasks = [asyncio.ensure_future(deed) for deed in deeds]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,82 @@
+"""What must exist for a file on hosts of one's own. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from heliostat.core.names import nodes_of
+from heliostat.core.resource import HEAD, NODE, Digests, Resource
+from heliostat.core.spec import Group, Node, Spec
+from heliostat.grounds.ssh.deal import deal
+
+DIRECTORY = "directory"
+
+
+def want(spec: Spec) -> tuple[Resource, ...]:
+    """A directory on every host that is used, and a node in each."""
+    dealt = deal(spec)
+    hosts = sorted(set(dealt.values()))
+    homes = [
+        Resource(
+            kind=DIRECTORY,
+            key=host,
+            digests=Digests(live=digest(dict(spec.tags)) if spec.tags else ""),
+            text=f"on {host}: the cluster's home, and a short directory for sockets",
+            body={"host": host, "hosts": hosts, "auth": spec.auth, "tags": dict(spec.tags)},
+        )
+        for host in hosts
+    ]
+    prepares = any(spec.setup if node.setup is None else node.setup for _, node, _ in nodes_of(spec))
+    nodes = (_node(spec, name, node, group, dealt, prepares) for name, node, group in nodes_of(spec))
+    return (*homes, *nodes)
+
+
+def _node(
+    spec: Spec, name: str, node: Node, group: Group | None, dealt: Mapping[str, str], prepares: bool
+) -> Resource:
+    host = dealt[name]
+    whole = replace(node, env={**spec.env, **node.env})
+    setup = spec.setup if node.setup is None else node.setup
+    made_of = {
+        "node": asdict(whole),
+        "group": group.name if group else "",
+        "python": node.python or spec.python,
+        "ray": spec.ray,
+        "auth": spec.auth,
+        "setup": list(setup),
+    }
+    return Resource(
+        kind=NODE,
+        key=name,
+        # The head's directory too: nobody joins before there can be a head.
+        needs=tuple(f"{DIRECTORY}/{one}" for one in dict.fromkeys((host, dealt[HEAD]))),
+        digests=Digests(restart=digest(made_of), replace=digest(host)),
+        text=f"{'head' if name == HEAD else 'worker'} on {host}{sizes(whole)}",
+        body={
+            **made_of,
+            "host": host,
+            "prepares": prepares,
+        },
+    )
+
+
+def sizes(node: Node) -> str:
+    """What it is told to offer, where the file says so.
+
+    >>> sizes(Node(cpus=2)), sizes(Node())
+    (': 2 CPU', '')
+    """
+    words = [f"{node.cpus:g} CPU"] if node.cpus is not None else []
+    words += [f"{node.gpus.count:g} GPU"] if node.gpus is not None else []
+    words += [f"{node.memory / 2**30:g} GiB"] if node.memory is not None else []
+    return f": {', '.join(words)}" if words else ""
+
+
+def digest(data: Mapping[str, Any] | Any) -> str:
+    """A short name for data: equal data, equal name."""
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), default=list)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
