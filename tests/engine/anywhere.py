@@ -209,8 +209,6 @@ class Anywhere(RuleBasedStateMachine):
             await self._status_is_true(owner)
         for owner in OWNERS:
             seen = await up(self._site(owner), patience=PATIENCE)
-            if not seen.healthy:  # a node beyond the file's least number may go down with a replaced head
-                seen = await up(self._site(owner), patience=PATIENCE)
             assert seen.healthy, "nothing is in its way any more"
             await down(self._site(owner), patience=PATIENCE)
             assert self.place.names(owner) == []

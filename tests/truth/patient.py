@@ -21,7 +21,10 @@ class Patient:
         self.mine = mine
 
     def heal(self) -> None:
+        """All are alive when `up` is back; a moment later each node's program has taken its daemons over."""
         self.mine.run("up", "--yes")
+        assert set(self.states().values()) == {"alive"}
+        wait(self.all_alive, "every node program to have taken over", 20)
 
     @property
     def rest(self) -> Rest:

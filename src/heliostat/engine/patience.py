@@ -18,6 +18,7 @@ class Patience:
     make: float = 900.0  # one wave of resources to exist
     join: float = 600.0  # a new node to be alive in Ray's list
     rejoin: float = 30.0  # an old node to come back to a new head
+    leave: float = 15.0  # a removed node to be out of Ray's list, once all others are in it
     answer: float = 20.0  # a head that is there to answer again
     look: float = 8.0  # a head to answer somebody who only looks
     clean: float = 120.0  # what a failed `up` made to be gone again

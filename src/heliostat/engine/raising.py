@@ -51,7 +51,9 @@ class Raising:
         # What is changed in place lives on in Ray's list as it was.
         again = [*plan.create, *(c.wanted for c in plan.change if c.cost is not Cost.LIVE)]
         stale = {n.id for n in seen.ray or () if n.name in {r.key for r in again if r.kind == NODE}}
-        verdict = await self._watch(wanted, seen.refs, stale, failures, self._allowances(plan, seen))
+        leaving = {ref.key for ref in plan.delete if ref.kind == NODE} - set(wanted)
+        allowed = self._allowances(plan, seen)
+        verdict = await self._watch(wanted, seen.refs, stale, failures, allowed, leaving)
         bad = {*verdict.failed, *verdict.overdue}
         old = {n for n in bad if f"{NODE}/{n}" not in self._made and n not in failures}
         lost = bad - old
@@ -105,6 +107,7 @@ class Raising:
         stale: Collection[str],
         failed: Mapping[str, HelioError],
         allowance: Mapping[str, float],
+        leaving: Collection[str] = (),
     ) -> Verdict:
         watch = Watch(
             self.site,
@@ -114,6 +117,7 @@ class Raising:
             stale=stale,
             failed=failed,
             allowance=allowance,
+            leaving=leaving,
         )
         return await watch.wait()
 

@@ -103,6 +103,7 @@ class Watch:
         stale: Iterable[str] = (),
         allowance: Mapping[str, float] | None = None,
         failed: Mapping[str, HelioError] | None = None,
+        leaving: Iterable[str] = (),
     ) -> None:
         self._site = site
         self._patience = patience
@@ -111,6 +112,8 @@ class Watch:
         self._stale = frozenset(stale)  # Ray ids of what was replaced or restarted just now
         self._allowance = dict(allowance or {})  # seconds from Ray's first answer, for nodes of an earlier up
         self._failed = {n: e for n, e in (failed or {}).items() if n in self._wanted}
+        self._leaving = frozenset(leaving)  # removed for good: Ray must stop counting on them too
+        self._leave_by: float | None = None
         self._alive: dict[str, RayNode] = {}
         self._nodes: tuple[RayNode, ...] = ()
         self._overdue: set[str] = set()
@@ -148,7 +151,14 @@ class Watch:
         return [name for name in self._wanted if name not in self._failed and name not in self._overdue]
 
     def _settled(self) -> bool:
-        return all(name in self._alive for name in self._expected())
+        return all(name in self._alive for name in self._expected()) and self._left()
+
+    def _left(self) -> bool:
+        """What was removed is out of Ray's list, or had its time: Ray's word on it is no reason to fail."""
+        now = self._site.clock.monotonic()
+        if self._leave_by is None:
+            self._leave_by = now + self._patience.leave
+        return now >= self._leave_by or not self._leaving & alive_by_name(self._nodes).keys()
 
     def _hopeless(self) -> bool:
         lost = {*self._failed, *self._overdue}
