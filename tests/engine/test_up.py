@@ -6,6 +6,7 @@ from heliostat.core.owner import Owner
 from heliostat.core.status import NodeState
 from heliostat.engine.lifecycle import down, up
 from heliostat.engine.nodes import kill
+from heliostat.engine.patience import Patience
 from heliostat.engine.status import clusters, status
 from heliostat.testing.fake import Client, FakePlace, fake_site
 from tests.engine.worlds import Asked, spec
@@ -76,3 +77,27 @@ async def test_what_is_changed_in_place_need_not_be_born_again() -> None:
     assert result.healthy
     assert {node.id for node in place.ray_nodes(Owner("somebody", "c"))} == before
     assert place.clock.monotonic() - began < 5
+
+
+async def test_what_was_removed_is_in_nobodys_list_any_more() -> None:
+    place = FakePlace()  # Ray there takes five seconds to notice that a node went
+    await up(fake_site(spec(cpu=2), place=place))
+    smaller = await up(fake_site(spec(cpu=0), place=place))
+    assert [(node.name, node.state) for node in smaller.nodes] == [("head", NodeState.ALIVE)]
+
+
+async def test_a_dead_node_that_goes_for_good_is_not_in_the_answer() -> None:
+    place = FakePlace()
+    await up(fake_site(spec(cpu=1), place=place))
+    place.kill_ray(Owner("somebody", "c"), "cpu-1")
+    await place.clock.wait(10)
+    smaller = await up(fake_site(spec(cpu=0), place=place))
+    assert [node.name for node in smaller.nodes] == ["head"]
+
+
+async def test_an_up_that_settles_for_less_does_not_show_what_it_removed() -> None:
+    place = FakePlace()
+    place.faults.never_joins = {"cpu-2"}
+    seen = await up(fake_site(spec(cpu=2, at_least=1), place=place), patience=Patience(join=30))
+    states = {node.name: node.state for node in seen.nodes}
+    assert states == {"head": NodeState.ALIVE, "cpu-1": NodeState.ALIVE, "cpu-2": NodeState.MISSING}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from heliostat.core.errors import HelioError, LeftBehind
 from heliostat.core.event import Level, Note
@@ -53,7 +53,8 @@ class Raising:
         stale = {n.id for n in seen.ray or () if n.name in {r.key for r in again if r.kind == NODE}}
         leaving = {ref.key for ref in plan.delete if ref.kind == NODE} - set(wanted)
         allowed = self._allowances(plan, seen)
-        verdict = await self._watch(wanted, seen.refs, stale, failures, allowed, leaving)
+        there = without(seen.refs, plan.delete)
+        verdict = await self._watch(wanted, there, stale, failures, allowed, leaving)
         bad = {*verdict.failed, *verdict.overdue}
         old = {n for n in bad if f"{NODE}/{n}" not in self._made and n not in failures}
         lost = bad - old
@@ -63,8 +64,8 @@ class Raising:
         if error is not None:
             raise error
         if verdict.absent:
-            await self._settle_for_less(verdict)
-        elif SERVICE in {*(one.kind for one in plan.comes), *(one.kind for one in plan.keep)}:
+            return await self._settle_for_less(verdict)
+        if SERVICE in {*(one.kind for one in plan.comes), *(one.kind for one in plan.keep)}:
             await settled(self.site, self.patience)  # a service may wait for nodes that are not to come
         return verdict
 
@@ -137,12 +138,14 @@ class Raising:
         failed = {**{n: e for n, e in verdict.failed.items() if n not in names}, **failures}
         return await self._watch(wanted, verdict.refs, stale, failed, {})
 
-    async def _settle_for_less(self, verdict: Verdict) -> None:
+    async def _settle_for_less(self, verdict: Verdict) -> Verdict:
         """Fewer came than were asked for, and the file says that this is enough: nothing half made stays."""
         names = ", ".join(verdict.absent)
         self._note(f"up without {names}, as the file allows: `helio up` tries again", Level.WARN)
         there = nodes_of(verdict.refs)
-        await self._remove([there[name] for name in verdict.absent if name in there])
+        gone = [there[name] for name in verdict.absent if name in there]
+        await self._remove(gone)
+        return replace(verdict, refs=without(verdict.refs, gone))
 
     @asynccontextmanager
     async def _taken_back(self) -> AsyncIterator[None]:
@@ -181,3 +184,9 @@ class Raising:
 
     def _note(self, text: str, level: Level = Level.INFO) -> None:
         self.site.emit(Note(text=text, level=level))
+
+
+def without(refs: Iterable[Ref], gone: Iterable[Ref]) -> tuple[Ref, ...]:
+    """A listing from before a removal, as it is after it."""
+    names = {(ref.name, ref.id) for ref in gone}
+    return tuple(ref for ref in refs if (ref.name, ref.id) not in names)
