@@ -86,6 +86,15 @@ async def test_what_was_removed_is_in_nobodys_list_any_more() -> None:
     assert [(node.name, node.state) for node in smaller.nodes] == [("head", NodeState.ALIVE)]
 
 
+async def test_a_node_that_ray_has_beyond_ours_makes_nothing_unwell() -> None:
+    place = FakePlace()
+    await up(fake_site(spec(cpu=1), place=place))
+    await kill(fake_site(spec(cpu=1), place=place), "cpu-1")  # which Ray notices a little later
+    seen = await status(fake_site(spec(cpu=0), place=place))
+    assert [node.state for node in seen.nodes] == [NodeState.ALIVE, NodeState.FOREIGN]
+    assert seen.healthy
+
+
 async def test_a_dead_node_that_goes_for_good_is_not_in_the_answer() -> None:
     place = FakePlace()
     await up(fake_site(spec(cpu=1), place=place))

@@ -48,7 +48,9 @@ class Status:
 
     @property
     def healthy(self) -> bool:
-        return self.exists and not self.trouble and all(n.state is NodeState.ALIVE for n in self.nodes)
+        """All that is ours lives. A node that Ray has beyond it (one that just left, a guest) takes nothing away."""
+        ours = (node for node in self.nodes if node.state is not NodeState.FOREIGN)
+        return self.exists and not self.trouble and all(node.state is NodeState.ALIVE for node in ours)
 
 
 class Standing(StrEnum):

@@ -170,7 +170,8 @@ class FakePlace:
         if thing.resource.key == HEAD:
             for other in self.existing(thing.owner):
                 if other.ray is not None and other.ray is not ray and other.ray.died is None:
-                    other.ray.joins = joins + 0.5 if faults.rejoins else float("inf")
+                    comes = faults.rejoins and other.resource.key not in faults.never_joins
+                    other.ray.joins = joins + 0.5 if comes else float("inf")
 
     def end_ray(self, thing: Thing, died: float | None = None) -> None:
         """Ray on a node ends; with the head, its running jobs are lost."""
