@@ -19,11 +19,6 @@ from tests.engine.worlds import Events
 
 
 @pytest.fixture
-def disks(tmp_path: Path) -> Disks:
-    return Disks(tmp_path / "disks")
-
-
-@pytest.fixture
 def here(tmp_path: Path) -> Path:
     folder = tmp_path / "here"
     folder.mkdir()

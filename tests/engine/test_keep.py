@@ -19,11 +19,6 @@ from heliostat.testing.shell_contract import tree
 from tests.engine.ground import Disks, site_of
 
 
-@pytest.fixture
-def disks(tmp_path: Path) -> Disks:
-    return Disks(tmp_path / "disks")
-
-
 def many(folder: Path, count: int) -> Path:
     for number in range(count):
         if number % 500 == 0:

@@ -22,11 +22,6 @@ from tests.engine.worlds import Events
 
 
 @pytest.fixture
-def disks(tmp_path: Path) -> Disks:
-    return Disks(tmp_path / "disks")
-
-
-@pytest.fixture
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()

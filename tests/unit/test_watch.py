@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from heliostat.ray.node_program.processes import LABEL
+from bench.rest import wait
+from heliostat.ray.node_program.processes import LABEL, label_of
 from heliostat.ray.node_program.watch import Strangers, left_running
 
 OURS = b"a label"
@@ -25,6 +26,9 @@ def daemons(tmp_path: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
     lines = [{"role": f"d{n}", "argv": ["x"], "env": {}, "pid": 1} for n in range(2)]
     (tmp_path / "spawned.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     tell(tmp_path, {f"d{n}": one.pid for n, one in enumerate(started)})
+    wait(
+        lambda: all(label_of(one.pid) == OURS for one in started), "their environments", 10
+    )  # exec shows it late
     yield started
     for one in started:
         one.kill()

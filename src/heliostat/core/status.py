@@ -48,7 +48,7 @@ class Status:
 
     @property
     def healthy(self) -> bool:
-        """All that is ours lives. A node that Ray has beyond it (one that just left, a guest) takes nothing away."""
+        """All that is ours lives; a node that Ray has beyond it (a guest, one just gone) does not count."""
         ours = (node for node in self.nodes if node.state is not NodeState.FOREIGN)
         return self.exists and not self.trouble and all(node.state is NodeState.ALIVE for node in ours)
 

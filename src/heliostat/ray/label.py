@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from heliostat.core.owner import Owner
-from heliostat.core.resource import Digests, Resource
+from heliostat.core.resource import Digests, Ref, Resource, State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,30 @@ class Label:
     @property
     def digests(self) -> Digests:
         return Digests(live=self.live, restart=self.restart, replace=self.replace)
+
+    def ref(
+        self,
+        *,
+        id: str,  # noqa: A002  (as a Ref calls it)
+        removal: str,
+        state: State = State.READY,
+        facts: Mapping[str, str] | None = None,
+        key: str | None = None,
+    ) -> Ref:
+        """The thing that carries it, as the engine sees it."""
+        return Ref(
+            kind=self.kind,
+            key=self.key if key is None else key,
+            id=id,
+            owner=self.owner,
+            state=state,
+            needs=self.needs,
+            digests=self.digests,
+            run=self.run,
+            created=self.created,
+            removal=removal,
+            facts=self.facts if facts is None else facts,
+        )
 
     def text(self) -> str:
         """One line, the same for the same label, so that processes can be matched by its bytes."""

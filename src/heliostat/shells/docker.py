@@ -7,13 +7,12 @@ import secrets
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from pathlib import Path
 from typing import IO
 
-from heliostat.core.errors import HelioError, Unavailable, UsageError
-from heliostat.engine.ports import Result
+from heliostat.core.errors import HelioError, Unavailable
 from heliostat.shells.docker_cli import Docker, translate
-from heliostat.shells.ssh import trees, words
+from heliostat.shells.played import Played
+from heliostat.shells.ssh import words
 from heliostat.shells.talk import CHUNK, Take, Talk
 
 # Runs in the container with its Python: one connection, both ways, each way ending by itself. It connects
@@ -61,65 +60,17 @@ class _Line:
         )
 
 
-class DockerShell:
-    """One container. Commands run as its user, each in a process group of its own."""
+class DockerShell(Played):
+    """One container; commands run as its user."""
 
     def __init__(
         self, docker: Docker, container: str, *, name: str, home: str = "", python: str = "python3"
     ) -> None:
+        super().__init__(name, home)
         self._docker = docker
         self._container = container
         self._line = _Line(docker, container, name)
-        self._name = name
-        self._home = home
         self._python = python
-
-    async def run(
-        self,
-        command: Sequence[str],
-        *,
-        stdin: bytes = b"",
-        env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-        on_output: Take | None = None,
-    ) -> Result:
-        kept: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
-
-        def keep(stream: str, data: bytes) -> None:
-            kept[stream].append(data)
-
-        text = words.command(command)
-        code = await self._play(text, stdin=stdin, env=env, cwd=cwd or self._home, take=on_output or keep)
-        return Result(code, b"".join(kept["stdout"]), b"".join(kept["stderr"]))
-
-    async def push(self, local: str, remote: str) -> None:
-        source = Path(local)
-        trees.must_exist(source)
-        name = "" if source.is_dir() else source.name
-        command = f"exec sh -c {words.quote(trees.UNPACK)} sh {words.place(remote)} {words.quote(name)}"
-        said = bytearray()
-        code = await self._play(
-            command, writes=lambda stream: trees.write(source, stream), take=lambda _, data: said.extend(data)
-        )
-        if code:
-            raise Unavailable(
-                f"cannot copy {local} to {self._name}:{remote}", why=_text(said), fix="try again"
-            )
-
-    async def pull(self, remote: str, local: str) -> None:
-        command = f"exec sh -c {words.quote(trees.PACK)} sh {words.place(remote)}"
-        said = bytearray()
-
-        def take(stream: str, data: bytes) -> None:
-            if stream == "stderr":
-                said.extend(data)
-
-        code = await self._play(command, reads=lambda stream: trees.read(stream, Path(local)), take=take)
-        if code == 3:
-            what = f"{remote} is not on {self._name}"
-            raise UsageError(what, why=_text(said), fix="check the path")
-        if code > 1:  # 1: a file changed while it was read
-            raise Unavailable(f"cannot copy {self._name}:{remote}", why=_text(said), fix="try again")
 
     def forward(self, host: str, port: int) -> AbstractAsyncContextManager[tuple[str, int]]:
         return self._forward(host, port)
@@ -233,7 +184,3 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
-
-
-def _text(said: bytearray) -> str:
-    return said.decode(errors="replace").strip() or "it broke off"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from heliostat.core.errors import UsageError
 from heliostat.engine.ports import Result
+from heliostat.shells.feed import feed
 
 CHUNK = 65_536
 INHERITED = ("HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TZ", "TERM", "TMPDIR", "LD_LIBRARY_PATH")
@@ -70,7 +71,7 @@ class LocalShell:
 
         try:
             await asyncio.gather(
-                _feed(process, stdin), read("stdout", process.stdout), read("stderr", process.stderr)
+                feed(process, stdin), read("stdout", process.stdout), read("stderr", process.stderr)
             )
             code = await process.wait()
         except BaseException:
@@ -101,15 +102,6 @@ class LocalShell:
     def attach(self, command: Sequence[str] = ()) -> tuple[tuple[str, ...], Mapping[str, str]]:
         env = self._environ(None)
         return tuple(command) or (env.get("SHELL") or "/bin/sh", "-i"), env
-
-
-async def _feed(process: asyncio.subprocess.Process, data: bytes) -> None:
-    if process.stdin is None:
-        return
-    with suppress(BrokenPipeError, ConnectionResetError):
-        process.stdin.write(data)
-        await process.stdin.drain()
-    process.stdin.close()
 
 
 def _path(path: str) -> str:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import IO, Protocol
 
 from heliostat.core.errors import HelioError
+from heliostat.shells.feed import feed
 from heliostat.shells.ssh import words
 from heliostat.shells.ssh.marks import Marked
 
@@ -177,12 +178,3 @@ def thread(work: Callable[[], None]) -> asyncio.Future[None]:
 
     threading.Thread(target=whole, name="helio-copy", daemon=True).start()
     return future
-
-
-async def feed(process: asyncio.subprocess.Process, data: bytes) -> None:
-    if process.stdin is None:
-        return
-    with suppress(BrokenPipeError, ConnectionResetError):
-        process.stdin.write(data)
-        await process.stdin.drain()
-    process.stdin.close()

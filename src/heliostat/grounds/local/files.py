@@ -143,16 +143,9 @@ def copies(home: Path) -> Iterator[Ref]:
         target = label.facts.get("target", "")
         whole = "mark" not in label.facts or is_ours(label, target)
         why = {} if whole else {"why": f"what was copied to {target} is not there any more"}
-        yield Ref(
-            kind=FILES,
-            key=label.key,
+        yield label.ref(
             id=str(path),
-            owner=label.owner,
             state=State.READY if whole else State.BROKEN,
-            needs=label.needs,
-            digests=label.digests,
-            run=label.run,
-            created=label.created,
             removal=f"rm -r {target}",
             facts={**label.facts, **why},
         )

@@ -136,16 +136,9 @@ def ref_of(label: Label, state: State, facts: Mapping[str, str]) -> Ref:
     """A node as the engine sees it; its id is its folder, which names cluster and node on this machine."""
     home = facts.get("home", "")
     guarded = label.key == HEAD and facts.get("auth", "token") == "token"
-    return Ref(
-        kind=NODE,
-        key=label.key,
+    return label.ref(
         id=node_dir(home, label.key),
-        owner=label.owner,
         state=state,
-        needs=label.needs,
-        digests=label.digests,
-        run=label.run,
-        created=label.created,
         removal=f"helio down {label.cluster}",
         facts={**facts, **({"token_path": token_path(home)} if guarded else {})},
     )
@@ -182,18 +175,7 @@ def directories(owner: Owner, homes_seen: Iterable[str]) -> Iterable[Ref]:
     for folder in dict.fromkeys(places):
         label = label_in(folder)
         if label is not None and label.kind == DIRECTORY and owner.owns(label.owner):
-            yield Ref(
-                kind=DIRECTORY,
-                key=label.key,
-                id=str(folder),
-                owner=label.owner,
-                needs=label.needs,
-                digests=label.digests,
-                run=label.run,
-                created=label.created,
-                removal=f"rm -r {folder}",
-                facts=label.facts,
-            )
+            yield label.ref(id=str(folder), removal=f"rm -r {folder}")
     if owner.cluster is not None:
         yield from _half_made(owner)
 

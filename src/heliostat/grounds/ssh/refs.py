@@ -8,7 +8,7 @@ from typing import Any
 
 from heliostat.core.errors import HelioError
 from heliostat.core.owner import Owner
-from heliostat.core.resource import HEAD, NODE, Digests, Ref, Resource, State
+from heliostat.core.resource import HEAD, Digests, Ref, Resource, State
 from heliostat.grounds.ssh.want import DIRECTORY
 from heliostat.ray.label import Label, read_label
 from heliostat.ray.paths import node_dir, token_path
@@ -43,18 +43,8 @@ def _text(data: Any) -> str:
 
 
 def _directory(label: Label, host: str, path: str) -> Ref:
-    return Ref(
-        kind=DIRECTORY,
-        key=host,
-        id=f"{host}:{path}",
-        owner=label.owner,
-        needs=label.needs,
-        digests=label.digests,
-        run=label.run,
-        created=label.created,
-        removal=f"ssh {host} rm -r {path}",
-        facts={**label.facts, "host": host, "home": path},
-    )
+    facts = {**label.facts, "host": host, "home": path}
+    return label.ref(key=host, id=f"{host}:{path}", removal=f"ssh {host} rm -r {path}", facts=facts)
 
 
 def _half_made(owner: Owner, host: str, found: Mapping[str, Any]) -> Ref:
@@ -85,16 +75,9 @@ def _node(label: Label, host: str, found: Mapping[str, Any]) -> Ref:
         ports = found["ports"]
         places = {"dashboard": "127.0.0.1", "gcs": found.get("ip", "")}
         facts |= {name: f"{ip}:{ports[name]}" for name, ip in places.items() if name in ports and ip}
-    return Ref(
-        kind=NODE,
-        key=label.key,
+    return label.ref(
         id=f"{host}:{node_dir(home, label.key)}",
-        owner=label.owner,
         state=state,
-        needs=label.needs,
-        digests=label.digests,
-        run=label.run,
-        created=label.created,
         removal=f"helio down {label.cluster}",
         facts=facts,
     )

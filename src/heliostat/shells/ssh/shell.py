@@ -8,12 +8,11 @@ import secrets
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
 from typing import IO
 
-from heliostat.core.errors import Denied, HelioError, Unavailable, UsageError
-from heliostat.engine.ports import Result
-from heliostat.shells.ssh import trees, words
+from heliostat.core.errors import Unavailable
+from heliostat.shells.played import Played
+from heliostat.shells.ssh import words
 from heliostat.shells.ssh.link import USER, Link, Pool
 from heliostat.shells.ssh.words import Way
 from heliostat.shells.talk import Take, Talk
@@ -21,8 +20,8 @@ from heliostat.shells.talk import Take, Talk
 TRIES = 5  # at finding a local port that nobody takes meanwhile
 
 
-class SshShell:
-    """One host. Commands run as whoever logs in, each in a process group of its own."""
+class SshShell(Played):
+    """One host."""
 
     def __init__(
         self,
@@ -33,60 +32,12 @@ class SshShell:
         python: str = "",
         env: Mapping[str, str] | None = None,
     ) -> None:
+        super().__init__(way.host, home)
         self._pool = pool
         self._way = way
-        self._home = home
         self._path = os.path.dirname(python)
         self._env = dict(env or {})
         self._link: Link | None = None
-
-    async def run(
-        self,
-        command: Sequence[str],
-        *,
-        stdin: bytes = b"",
-        env: Mapping[str, str] | None = None,
-        cwd: str | None = None,
-        on_output: Take | None = None,
-    ) -> Result:
-        kept: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
-
-        def keep(stream: str, data: bytes) -> None:
-            kept[stream].append(data)
-
-        cwd = cwd or self._home
-        code = await self._play(words.command(command), stdin=stdin, env=env, cwd=cwd, take=on_output or keep)
-        return Result(code, b"".join(kept["stdout"]), b"".join(kept["stderr"]))
-
-    async def push(self, local: str, remote: str) -> None:
-        source = Path(local)
-        trees.must_exist(source)
-        name = "" if source.is_dir() else source.name
-        command = f"exec sh -c {words.quote(trees.UNPACK)} sh {words.place(remote)} {words.quote(name)}"
-        said = bytearray()
-        code = await self._play(
-            command, writes=lambda stream: trees.write(source, stream), take=lambda _, data: said.extend(data)
-        )
-        if code:
-            raise _not_copied(f"{local} to {self._way.host}:{remote}", said)
-
-    async def pull(self, remote: str, local: str) -> None:
-        command = f"exec sh -c {words.quote(trees.PACK)} sh {words.place(remote)}"
-        said = bytearray()
-
-        def take(stream: str, data: bytes) -> None:
-            if stream == "stderr":
-                said.extend(data)
-
-        code = await self._play(command, reads=lambda stream: trees.read(stream, Path(local)), take=take)
-        if code == 3:
-            raise UsageError(
-                f"{remote} is not on {self._way.host}",
-                why=said.decode(errors="replace").strip(),
-                fix="check the path",
-            )
-        if code > 1:  # 1: a file changed while it was read
-            raise _not_copied(f"{self._way.host}:{remote}", said)
 
     def forward(self, host: str, port: int) -> AbstractAsyncContextManager[tuple[str, int]]:
         return self._forward(host, port)
@@ -134,7 +85,6 @@ class SshShell:
         writes: Callable[[IO[bytes]], None] | None = None,
         reads: Callable[[IO[bytes]], None] | None = None,
     ) -> int:
-        """Run a script's command there; `writes` and `reads` have stdin and stdout to themselves."""
         mark = f"helio-{secrets.token_hex(8)}"
         given = {**self._env, **(env or {})}
         text = words.script(mark, command, env=given, path=self._path, cwd=cwd)
@@ -157,10 +107,3 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def _not_copied(what: str, said: bytearray) -> HelioError:
-    text = said.decode(errors="replace").strip()
-    if "Permission denied" in text:
-        return Denied(f"cannot copy {what}", why=text, fix="choose a place that you may write to")
-    return Unavailable(f"cannot copy {what}", why=text or "it broke off", fix="try again")
