@@ -18,8 +18,12 @@ layers: ## imports go downwards only
 unit: ## seconds: nothing real is started
 	$(PYTHON) -m pytest -q -n 2 -m 'not ray and not rig and not slow' $(QUICK)
 
+REAL := ray or rig or docker
 test: ## everything that this machine can run; what is missing is named
-	$(PYTHON) -m pytest -q
+	@ended=0; \
+	$(PYTHON) -m pytest -q -n 2 -m 'not ($(REAL))' || ended=1; \
+	$(PYTHON) -m pytest -q -m '$(REAL)' || ended=1; \
+	exit $$ended
 
 rig-tests: ## only what needs real hosts in network namespaces (root)
 	$(PYTHON) -m pytest -q -m rig
