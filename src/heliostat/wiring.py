@@ -5,18 +5,18 @@ from __future__ import annotations
 import importlib
 import os
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from heliostat.core.errors import MissingPart, UsageError
 from heliostat.core.owner import Owner
-from heliostat.core.resource import Ref
-from heliostat.core.spec import Decoded
 from heliostat.engine.ports import Ask, Connect, Emit, Ground, Identity, RayApi, Site, Tells
 
+if TYPE_CHECKING:
+    from heliostat.core.resource import Ref
+    from heliostat.core.spec import Decoded
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+
+class Entry(NamedTuple):
     path: str  # module:class
     extra: str  # pip install 'heliostat[extra]'
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-import threading
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -174,22 +175,19 @@ async def test_everything_and_too_much_are_refused_unless_asked_for(
 
 async def test_a_file_that_changes_while_it_is_read_is_named(disks: Disks, project: Path) -> None:
     busy = project / "busy"
-    busy.write_bytes(bytes(20_000_000))
-    stop = threading.Event()
-
-    def scribble() -> None:
-        with busy.open("ab", buffering=0) as file:
-            while not stop.is_set():
-                file.write(b"more")
-
-    writer = threading.Thread(target=scribble)
-    writer.start()
+    busy.touch()
+    os.truncate(busy, 40_000_000)
+    # A process, for a thread would get its turn from the reader; times only, for a busy disk makes writers wait.
+    touch = "import os, sys\nprint(flush=True); n = 0\nwhile n := n + 1: os.utime(sys.argv[1], ns=(n, n))"
+    writer = subprocess.Popen([sys.executable, "-c", touch, str(busy)], stdout=subprocess.PIPE)
     try:
+        assert writer.stdout is not None
+        assert writer.stdout.readline()
         with pytest.raises(Conflict, match="busy changes while it is read"):
             await send_work(site_of(disks), [disks.node("head")], project, "r1")
     finally:
-        stop.set()
-        writer.join()
+        writer.kill()
+        writer.communicate()
     assert not work(disks, "r1").exists()
     await send_work(site_of(disks), [disks.node("head")], project, "r1")
     assert tree(work(disks, "r1")) == tree(project)

@@ -41,10 +41,20 @@ def test_help_loads_neither_the_engine_nor_a_library(words: list[str], tmp_path:
     assert not {name for name in names if name.startswith(("heliostat.engine", "heliostat.grounds"))}
 
 
-def test_status_of_nothing_loads_no_client_and_no_drawing(tmp_path: Path) -> None:
+WORK = ("core.decode", "core.event", "core.job", "core.plan", "core.spec", "engine.status", "ray.client")
+PARTS = frozenset({"socket", "subprocess", "logging", "shutil", "importlib.resources", "random"})
+
+
+def test_status_of_nothing_loads_only_what_looks(tmp_path: Path) -> None:
+    """No event loop, no decoder and no record of what is not there."""
     names = loaded("status", cwd=tmp_path, code=5)
-    assert not names & (HEAVY - {"asyncio", "ssl"}), "asyncio loads ssl by itself"
-    assert not {name for name in names if name.startswith(("heliostat.ray.client", "heliostat.ray.connect"))}
+    assert not names & (HEAVY | PARTS)
+    assert not {name for name in names if name.startswith(tuple(f"heliostat.{part}" for part in WORK))}
+
+
+def test_status_of_nothing_of_a_file_loads_no_event_loop(tmp_path: Path) -> None:
+    (tmp_path / "helio.yaml").write_text("cluster: demo\n")
+    assert not loaded("status", cwd=tmp_path, code=5) & (HEAVY - {"yaml"})
 
 
 def cpu(*words: str, cwd: Path) -> float:

@@ -87,7 +87,7 @@ class Torn:
         standing = bool(self.left())
         verb = self.dice.choice(["up", "up", "down", "restart"] if standing else ["up"])
         self.kill(verb)
-        then = self.dice.choice(["clean", "clean", "down", "down", "up"])
+        then = self.dice.choice(["clean", "clean", "down", "up", "up"])
         self.done(then)
         if then == "up":
             assert self.mine.json("status")["status"]["trouble"] == []

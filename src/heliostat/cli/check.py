@@ -40,7 +40,7 @@ def _schema(options: Options) -> int:
 
 
 def _check(options: Options) -> int:
-    from heliostat.cli.render.tables import cluster_line
+    from heliostat.cli.render.plans import cluster_line
     from heliostat.cli.session import Session
     from heliostat.core.remark import Level
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 )
 @click.pass_obj
 def command(options: Options, /, folder: str, schema: bool, **given: Any) -> int:
-    from heliostat.cli.render.tables import cluster_line
+    from heliostat.cli.render.plans import cluster_line
     from heliostat.cli.session import Session
     from heliostat.core.decode import decode
     from heliostat.core.starter import FILE_NAME, SCHEMA_FILE, starter

@@ -17,7 +17,7 @@ from heliostat.cli.options import Options
 )
 @click.pass_obj
 def command(options: Options) -> int:
-    from heliostat.cli.render.tables import hourly, origin_lines, plan_lines
+    from heliostat.cli.render.plans import hourly, origin_lines, plan_lines
     from heliostat.cli.session import Session
     from heliostat.engine.lifecycle import plan
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -18,9 +17,14 @@ from heliostat.cli.options import Options
 from heliostat.cli.render import Renderer, renderer
 from heliostat.cli.render.screen import nothing
 from heliostat.core.errors import EXIT_CODES, Interrupted
-from heliostat.core.spec import Decoded
-from heliostat.engine.ports import Site
-from heliostat.engine.project import load
+from heliostat.engine.ports import Glances
+from heliostat.engine.project import load, unwritten
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from heliostat.core.spec import Decoded
+    from heliostat.engine.ports import Site
 
 T = TypeVar("T")
 INTERRUPTED = EXIT_CODES[-1][0]
@@ -43,6 +47,15 @@ class Session:
     def terminal(self) -> bool:
         """Whether somebody can be asked."""
         return sys.stdin is not None and sys.stdin.isatty()
+
+    def nothing_there(self) -> tuple[str, str] | None:
+        """The cluster and its place, if nothing of it exists and the place can say so without any waiting."""
+        named = unwritten(self.options.file, sets=self.options.sets)
+        cluster, where = named or (self.decoded.spec.cluster, self.decoded.spec.where)
+        place = wiring.ground(where)
+        if not isinstance(place, Glances) or place.glance(cluster):
+            return None
+        return cluster, where
 
     @property
     def decoded(self) -> Decoded:
@@ -69,6 +82,7 @@ class Session:
 
     def wait_for(self, flow: Callable[[], Awaitable[T]], *, to_reader: bool = False) -> T:
         """Run something asynchronous; the first Ctrl-C cancels it, and it can tidy up; the second forces."""
+        import asyncio
 
         async def whole() -> T:
             task = asyncio.current_task()
@@ -91,6 +105,8 @@ class Session:
     @contextmanager
     def _signals(self, task: asyncio.Task[Any] | None) -> Iterator[None]:
         """SIGTERM and a closed terminal are as polite as Ctrl-C."""
+        import asyncio
+
         loop = asyncio.get_running_loop()
         told = [name for name in SIGNALS if hasattr(signal, name) and not _unheard(name)]
         asked = 0

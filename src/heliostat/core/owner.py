@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+UNWRITTEN = ("default", "local")  # the cluster, and its place, that the verbs work on without a file
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Owner:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from heliostat.core.job import Job, RayNode
-from heliostat.core.owner import Owner
-from heliostat.core.plan import data_of
 from heliostat.core.resource import HEAD, NODE, Ref, State
+
+if TYPE_CHECKING:
+    from heliostat.core.job import Job, RayNode
+    from heliostat.core.owner import Owner
 
 
 class NodeState(StrEnum):
@@ -90,6 +92,8 @@ def standing_of(refs: Iterable[Ref]) -> Standing:
         return Standing.UP
     if State.PENDING in states:
         return Standing.STARTING
+    from heliostat.core.plan import data_of  # what there is none of needs no plan
+
     return Standing.DATA if refs and len(data_of(refs)) == len(refs) else Standing.REMAINS
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from heliostat.core.event import Event
-from heliostat.core.intent import Intent
-from heliostat.core.job import Job, JobRequest, RayNode
-from heliostat.core.owner import Owner
-from heliostat.core.resource import Outcome, Ref, Resource
-from heliostat.core.spec import Spec
+if TYPE_CHECKING:
+    from heliostat.core.event import Event
+    from heliostat.core.intent import Intent
+    from heliostat.core.job import Job, JobRequest, RayNode
+    from heliostat.core.owner import Owner
+    from heliostat.core.resource import Outcome, Ref, Resource
+    from heliostat.core.spec import Spec
 
-Emit = Callable[[Event], None]
+Emit = Callable[["Event"], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,15 @@ class Lags(Protocol):
 
     @property
     def lag(self) -> float: ...
+
+
+@runtime_checkable
+class Glances(Protocol):
+    """An optional power of a ground: to list without waiting for anything, hence without an event loop."""
+
+    def glance(self, cluster: str) -> tuple[Ref, ...]:
+        """What `find` lists of this cluster of ours."""
+        ...
 
 
 @runtime_checkable

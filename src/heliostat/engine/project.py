@@ -6,13 +6,17 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from heliostat.core.decode import decode, decode_bytes, default_cluster
-from heliostat.core.decode.compose import MAX_BYTES
 from heliostat.core.errors import FileError, Problem, UsageError
-from heliostat.core.spec import Decoded
+from heliostat.core.owner import UNWRITTEN
+
+if TYPE_CHECKING:
+    from heliostat.core.spec import Decoded
 
 NAME = "helio.yaml"
+OTHER_NAME = "helio.yml"
+MAX_BYTES = 4_000_000  # as many as the characters that a file may have can take
 
 
 def find_file(start: Path, given: str | None = None) -> Path | None:
@@ -27,6 +31,16 @@ def find_file(start: Path, given: str | None = None) -> Path | None:
         except PermissionError:  # a folder of somebody else's is none of ours
             break
     return None
+
+
+def unwritten(
+    given: str | None = None, *, sets: Sequence[str] = (), cwd: Path | None = None
+) -> tuple[str, str] | None:
+    """The cluster and its place where no word about them is written anywhere: nothing needs decoding then."""
+    start = Path(os.path.abspath(cwd)) if cwd else here()
+    if given is not None or sets or find_file(start) is not None or (start / OTHER_NAME).is_file():
+        return None
+    return UNWRITTEN
 
 
 def here() -> Path:
@@ -50,6 +64,8 @@ def load(
     makes: bool = True,
 ) -> Decoded:
     """Read and decode the file that is meant, with `--set KEY=VALUE` laid over it; `makes` as in decode."""
+    from heliostat.core.decode import decode, default_cluster
+
     start = Path(os.path.abspath(cwd)) if cwd else here()
     env = os.environ if env is None else env
     file = find_file(start, given)
@@ -69,6 +85,8 @@ def read_file(given: str, *, cwd: Path | None = None) -> tuple[Path, str, str]:
 
 
 def _text(file: Path, start: Path) -> tuple[str, str]:
+    from heliostat.core.decode import decode_bytes
+
     shown = _shown(file, start)
     return shown, decode_bytes(_read(file, shown), shown)
 
@@ -106,14 +124,14 @@ def _similar(file: Path) -> str:
 def _read(file: Path, shown: str) -> bytes:
     try:
         with open(file, "rb", opener=_without_waiting) as stream:
-            data = stream.read(4 * MAX_BYTES + 1)  # a device or a video must not fill the memory
+            data = stream.read(MAX_BYTES + 1)  # a device or a video must not fill the memory
     except PermissionError:
         raise UsageError(f"{shown} may not be read", fix=f"allow it: chmod u+r {shown}") from None
     except OSError as error:
         raise UsageError(f"{shown} cannot be read", why=str(error.strerror)) from error
-    if len(data) > 4 * MAX_BYTES:
+    if len(data) > MAX_BYTES:
         raise FileError(
-            [Problem(f"the file is larger than {MAX_BYTES:,} characters; is it the right one?", shown)]
+            [Problem(f"the file is larger than {MAX_BYTES:,} bytes; is it the right one?", shown)]
         )
     return data
 
@@ -133,5 +151,5 @@ def _shown(file: Path, start: Path) -> str:
 
 
 def _overlooked(start: Path) -> tuple[str, ...]:
-    other = start / "helio.yml"
+    other = start / OTHER_NAME
     return (f"{other.name} is not read; rename it to {NAME}",) if other.is_file() else ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.resources
 from functools import cache
 
 MODULES = ("launch", "node", "ports", "processes", "setup", "watch")
@@ -24,6 +23,8 @@ sys.exit(main(sys.argv[2:] if sys.argv[1] in ("launch", "setup") else sys.argv[1
 @cache
 def files() -> dict[str, str]:
     """Relative path to text. The package's own path, so that imports read the same here and there."""
+    import importlib.resources  # `status` is loaded without it
+
     source = importlib.resources.files("heliostat.ray.node_program")
     texts = {
         f"{FOLDER}/{name}.py": source.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in MODULES

@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from heliostat.cli.render import words
-from heliostat.cli.render.prefix import Prefixer
 from heliostat.cli.render.screen import Screen
-from heliostat.core.event import Began, Event, Level, Note, Output, Progress, Step
 
-PATIENCE = 5.0  # seconds between two lines about the same transfer
+if TYPE_CHECKING:
+    from heliostat.cli.render.teller import Teller
+    from heliostat.core.event import Event
 
 
 class Plain:
@@ -25,32 +24,14 @@ class Plain:
         self.quiet = quiet
         self.now = now
         self.began = now()
-        self.states: dict[str, str] = {}
-        self.moved: dict[str, float] = {}
-        self.prefixer = Prefixer(screen)
+        self._teller: Teller | None = None  # comes with the first event: a result alone does without
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, Output):
-            self.prefixer.write(event)
-        elif not self.quiet or (isinstance(event, Note) and event.level is Level.WARN):
-            for line in self._lines(event):
-                self.screen.line(line)
+        if self._teller is None:
+            from heliostat.cli.render.teller import Teller
 
-    def _lines(self, event: Event) -> Iterator[str]:
-        match event:
-            case Began():
-                self.began = self.now()
-                self.states.clear()
-            case Step(subject=subject, state=state):
-                if self.states.get(subject) != state:  # a repeated state is no news
-                    self.states[subject] = state
-                    yield words.step(event, self.now() - self.began)
-            case Progress(what=what, done=done, total=total):
-                if done == total or self.now() - self.moved.get(what, self.began) >= PATIENCE:
-                    self.moved[what] = self.now()
-                    yield words.progress(event)
-            case _:
-                yield from words.lines(event)
+            self._teller = Teller(self.screen, quiet=self.quiet, now=self.now, began=self.began)
+        self._teller.tell(event)
 
     def result(self, lines: Sequence[str], _data: Mapping[str, Any]) -> None:
         if lines:
@@ -61,4 +42,5 @@ class Plain:
         yield
 
     def close(self) -> None:
-        self.prefixer.flush()
+        if self._teller is not None:
+            self._teller.flush()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from heliostat.cli.render.plans import plan_lines
 from heliostat.cli.render.quantities import many, seconds, size
-from heliostat.cli.render.tables import plan_lines
 from heliostat.core.event import Ended, Event, Level, Note, Planned, Progress, Step
 
 

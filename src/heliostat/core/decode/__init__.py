@@ -9,6 +9,7 @@ from heliostat.core.decode.compose import compose, decode_bytes
 from heliostat.core.decode.log import Given, Log, Path, dotted
 from heliostat.core.decode.tree import Mark, Scalar, Table, is_filled
 from heliostat.core.errors import FileError
+from heliostat.core.owner import UNWRITTEN
 from heliostat.core.spec import Decoded, Origin, Spec
 
 __all__ = ["decode", "decode_bytes", "default_cluster"]
@@ -54,7 +55,7 @@ def default_cluster(
     >>> default_cluster("/home/me").spec.cluster
     'default'
     """
-    tree = Table(((Scalar("cluster", _NOBODY), Scalar("default", _NOBODY)),), _NOBODY)
+    tree = Table(((Scalar("cluster", _NOBODY), Scalar(UNWRITTEN[0], _NOBODY)),), _NOBODY)
     return _decode(tree, Log(), source="", folder=folder, env=env or {}, sets=sets)
 
 

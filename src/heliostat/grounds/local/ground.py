@@ -1,8 +1,10 @@
-"""The local ground: Ray nodes as processes of this machine, detached, on loopback, without root."""
+"""The local ground: Ray nodes as processes of this machine, detached, on loopback, without root.
+
+Small, because `status` loads it: what makes and removes things comes with the first thing to make or remove.
+"""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import replace
@@ -11,12 +13,11 @@ from typing import TYPE_CHECKING
 from heliostat.core.errors import HelioError
 from heliostat.core.owner import Owner
 from heliostat.core.resource import HEAD, NODE, Outcome, Ref, Resource, State
-from heliostat.core.spec import Spec
-from heliostat.engine.outcomes import as_they_come
 from heliostat.grounds.local import find as finding
 from heliostat.grounds.local.places import principal
 
 if TYPE_CHECKING:
+    from heliostat.core.spec import Spec
     from heliostat.engine.ports import Shell
 
 
@@ -39,8 +40,13 @@ class LocalGround:
     async def find(self, owner: Owner) -> tuple[Ref, ...]:
         return finding.listing(owner)
 
+    def glance(self, cluster: str) -> tuple[Ref, ...]:
+        """The Glances power: nothing here needs waiting for."""
+        return finding.listing(Owner(principal(), cluster))
+
     async def create(self, owner: Owner, wanted: Sequence[Resource]) -> AsyncIterator[Outcome]:
         """Directories first, then the head up to its handover, then all workers at once."""
+        from heliostat.engine.outcomes import as_they_come
         from heliostat.grounds.local import start
 
         there = {ref.name: ref for ref in finding.listing(owner)}
@@ -71,6 +77,7 @@ class LocalGround:
 
     async def delete(self, refs: Sequence[Ref]) -> AsyncIterator[Outcome]:
         """All nodes at once, then the directories."""
+        from heliostat.engine.outcomes import as_they_come
         from heliostat.grounds.local import stop
 
         nodes = [_removal(ref, stop.stop_node(ref)) for ref in refs if ref.kind == NODE]
@@ -112,6 +119,8 @@ async def _directory(owner: Owner, wanted: Resource) -> Ref:
 
 
 async def _files(owner: Owner, wanted: Resource) -> Ref:
+    import asyncio
+
     from heliostat.grounds.local.files import make_copy
     from heliostat.grounds.local.locks import held
     from heliostat.grounds.local.start import found
@@ -122,6 +131,8 @@ async def _files(owner: Owner, wanted: Resource) -> Ref:
 
 
 async def _drop(ref: Ref) -> None:
+    import asyncio
+
     from heliostat.grounds.local.files import drop_copy
 
     await asyncio.to_thread(drop_copy, ref)
