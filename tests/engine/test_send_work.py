@@ -177,7 +177,7 @@ async def test_a_file_that_changes_while_it_is_read_is_named(disks: Disks, proje
     busy = project / "busy"
     busy.touch()
     os.truncate(busy, 40_000_000)
-    # A process, for a thread would get its turn from the reader; times only, for a busy disk makes writers wait.
+    # A process: a thread would get its turn from the reader. Times only: a busy disk makes writers wait.
     touch = "import os, sys\nprint(flush=True); n = 0\nwhile n := n + 1: os.utime(sys.argv[1], ns=(n, n))"
     writer = subprocess.Popen([sys.executable, "-c", touch, str(busy)], stdout=subprocess.PIPE)
     try:
