@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import os
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from heliostat.core.errors import MissingPart, UsageError
@@ -88,8 +89,11 @@ async def site(decoded: Decoded, *, emit: Emit, ask: Ask) -> Site:
     )
 
 
-def connect(ground: Ground, head: Ref) -> AbstractAsyncContextManager[RayApi]:
-    """`heliostat.ray.connect`, loaded only when there is a head to talk to."""
-    from heliostat.ray.connect import connect as real
+@asynccontextmanager
+async def connect(ground: Ground, head: Ref) -> AsyncIterator[RayApi]:
+    """`heliostat.ray.connect`, loaded when there is a head to talk to, while other things go on."""
+    import asyncio
 
-    return real(ground, head)
+    module = await asyncio.to_thread(importlib.import_module, "heliostat.ray.connect")
+    async with module.connect(ground, head) as api:
+        yield api

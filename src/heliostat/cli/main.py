@@ -5,6 +5,7 @@ A module is imported only when its command runs, so that `helio --help` stays qu
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -114,11 +115,13 @@ def cli() -> None:
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """The entry point: whatever happens inside, one clear message and one documented exit code."""
+    gc.set_threshold(10_000)  # loading makes many records and hardly a cycle
     words = list(sys.argv[1:] if args is None else args)
     if "_HELIO_COMPLETE" in os.environ:  # the shell asks what could come next
         cli.main(prog_name="helio")
     code = run(words)
     _flush()
+    gc.freeze()  # the end of the process frees it all: looking for what nobody needs any more would take longer
     sys.exit(code)
 
 

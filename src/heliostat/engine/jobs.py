@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TypeVar
@@ -47,6 +46,8 @@ async def chosen(api: RayApi, job_id: str | None) -> Job:
     fits = [job for key, job in known.items() if key.startswith(job_id)]
     if len(fits) == 1:
         return fits[0]
+    import difflib
+
     near = [job.id for job in fits] or difflib.get_close_matches(job_id, known, n=3)
     hint = f"did you mean {' or '.join(near)}?" if near else "`helio jobs` lists them"
     raise UsageError(f"no job {job_id} on this cluster" if not fits else f"{job_id} fits more than one job",

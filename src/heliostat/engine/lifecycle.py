@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -21,6 +19,7 @@ from heliostat.engine.losses import job_lines, lost_by, lost_with, price_line, r
 from heliostat.engine.patience import PATIENCE, Patience
 from heliostat.engine.ports import Kinds, Site
 from heliostat.engine.raising import Raising
+from heliostat.engine.runname import new_run
 from heliostat.engine.status import status_of
 
 KEEPING = "down --keep-data"  # as the journal calls it: whoever finishes it must keep the data too
@@ -225,12 +224,6 @@ def _close_open(site: Site) -> None:
     """The cluster is as it should be: what earlier runs left unfinished is finished now."""
     for intent in site.journal.open(site.owner):
         site.journal.end(intent.owner, intent.run, "superseded")
-
-
-def new_run(site: Site, verb: str) -> str:
-    """A name for one operation: readable, sortable, unique."""
-    stamp = time.strftime("%y%m%d-%H%M%S", time.gmtime(site.clock.now()))
-    return f"{verb}-{stamp}-{secrets.token_hex(2)}"
 
 
 def _count(status: Status) -> str:

@@ -1,4 +1,7 @@
-"""run: bring up what is missing, send the folder, submit, follow to the end, bring back the outputs."""
+"""run: bring up what is missing, send the folder, submit, follow to the end, bring back the outputs.
+
+What most runs need only after the submission, or not at all, is loaded there: somebody waits for the start.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +28,12 @@ from heliostat.core.submission import (
     wrapper_text,
 )  # fmt: skip
 from heliostat.engine.jobs import chosen, settled, tell_waiting, to_its_end
-from heliostat.engine.lifecycle import down, new_run
 from heliostat.engine.look import head_of, listing, nodes_of, ray_of
 from heliostat.engine.packages import from_file, from_script
 from heliostat.engine.patience import PATIENCE, Patience
 from heliostat.engine.ports import RayApi, Site
+from heliostat.engine.runname import new_run
 from heliostat.engine.secretstore import lay_secrets, secret_values
-from heliostat.engine.sync.fetch import fetch
 from heliostat.engine.sync.work import run_dir, send_work
 from heliostat.engine.turn import standing
 
@@ -77,6 +79,8 @@ async def run(site: Site, ask: RunAsk, *, patience: Patience = PATIENCE) -> RunE
     if ask.down and end.left_running:
         site.emit(Note(text="the cluster stays up: the job on it goes on", level=Level.WARN))
     elif ask.down:
+        from heliostat.engine.lifecycle import down
+
         proof = await down(site, patience=patience)
         end = replace(end, cluster_up=not proof.gone)
     _close(site, end, there)
@@ -243,6 +247,8 @@ def _stops(site: Site, ask: RunAsk, job_id: str) -> bool:
 
 async def fetch_outputs(site: Site, nodes: Sequence[Ref], run_id: str) -> tuple[tuple[str, ...], str]:
     """Bring back what the run made, into ./outputs/<run>/ beside the file; also after a failure."""
+    from heliostat.engine.sync.fetch import fetch
+
     base = Path(site.spec.folder or ".", OUTPUTS)
     into = base / run_id
     there_already = base.exists()

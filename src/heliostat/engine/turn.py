@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from heliostat.core.errors import Busy
 from heliostat.core.event import Note
 from heliostat.core.resource import Ref, State
-from heliostat.engine.lifecycle import up
 from heliostat.engine.look import head_of, listing
 from heliostat.engine.patience import Pace, Patience, within
 from heliostat.engine.ports import Site
@@ -23,6 +22,8 @@ async def standing(site: Site, patience: Patience) -> tuple[Sequence[Ref], bool]
         head = head_of(refs)
         if raised or (head is not None and head.state is State.READY):
             return refs, raised
+        from heliostat.engine.lifecycle import up  # most runs find a head that works
+
         try:
             await up(site, patience=patience)
             raised = True

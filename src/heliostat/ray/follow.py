@@ -14,6 +14,7 @@ from heliostat.ray.sieve import Sieve
 PATIENCE = 120.0  # how long neither the head nor the agent may answer before we give up
 GRACE = 10.0  # how long an ended job's agent may be silent before its output counts as gone
 FASTEST, SLOWEST = 0.05, 1.0
+EAGER, YOUNG = 0.02, 1.0  # how often a job is looked at that runs since less than that: it may be a short one
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Follower:
                 if (job.state.final or not self._live) and not size:
                     break
                 if size < BLOCK and self._live and not job.state.final:
-                    await pace.wait(bool(size))
+                    await pace.wait(bool(size), running=job.state is JobState.RUNNING)
                 if not job.state.final:
                     waits = job.state is JobState.PENDING  # it may have been forgotten with its head
                     job = await self._source.job(self._id, waits or self._trouble.any)
@@ -131,12 +132,16 @@ class Pace:
 
     def __init__(self) -> None:
         self._since = asyncio.get_running_loop().time()
+        self._runs_since: float | None = None
 
-    async def wait(self, busy: bool) -> None:
+    async def wait(self, busy: bool, *, running: bool) -> None:
         now = asyncio.get_running_loop().time()
         if busy:
             self._since = now
-        await asyncio.sleep(min(SLOWEST, max(FASTEST, (now - self._since) / 20)))
+        if running and self._runs_since is None:
+            self._runs_since = now
+        young = self._runs_since is not None and now - self._runs_since < YOUNG
+        await asyncio.sleep(min(SLOWEST, max(EAGER if young else FASTEST, (now - self._since) / 20)))
 
 
 class Trouble:

@@ -23,13 +23,11 @@ sys.exit(main(sys.argv[2:] if sys.argv[1] in ("launch", "setup") else sys.argv[1
 @cache
 def files() -> dict[str, str]:
     """Relative path to text. The package's own path, so that imports read the same here and there."""
-    import importlib.resources  # `status` is loaded without it
+    import pkgutil  # `status` is loaded without it
 
-    source = importlib.resources.files("heliostat.ray.node_program")
-    texts = {
-        f"{FOLDER}/{name}.py": source.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in MODULES
-    }
-    return {"__main__.py": START, **texts}
+    package = FOLDER.replace("/", ".")
+    texts = {name: (pkgutil.get_data(package, f"{name}.py") or b"").decode() for name in MODULES}
+    return {"__main__.py": START, **{f"{FOLDER}/{name}.py": text for name, text in texts.items()}}
 
 
 @cache

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
-import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
@@ -130,6 +128,9 @@ def copy(source: str, target: str) -> None:
 
 def copy_file(source: Path, target: Path) -> None:
     """Copy one file with its mode and times, or a link as a link."""
+    import shutil  # most commands copy nothing
+    import tempfile
+
     handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
     os.close(handle)
     try:

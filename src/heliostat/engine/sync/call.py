@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.resources
 import json
+import pkgutil
 import zlib
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -38,9 +38,8 @@ load({package!r}, {texts!r}).main(b, sys.stdout.buffer)
 @cache
 def program() -> bytes:
     """What the node reads before the order."""
-    source = importlib.resources.files(PACKAGE)
-    texts = {name: source.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in MODULES}
-    packed = zlib.compress(LOAD.format(package=PACKAGE, texts=texts).encode(), 9)
+    texts = {name: (pkgutil.get_data(PACKAGE, f"{name}.py") or b"").decode() for name in MODULES}
+    packed = zlib.compress(LOAD.format(package=PACKAGE, texts=texts).encode())
     return b"%d\n%s" % (len(packed), packed)
 
 
