@@ -121,7 +121,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         cli.main(prog_name="helio")
     code = run(words)
     _flush()
-    gc.freeze()  # the end of the process frees it all: looking for what nobody needs any more would take longer
+    gc.freeze()  # the end frees it all: looking for what nobody needs any more would only take time
     sys.exit(code)
 
 
