@@ -40,7 +40,7 @@ class Ours:
     @property
     def env(self) -> dict[str, str]:
         own = {f"HELIO_{what.upper()}": str(self.home / what) for what in ("state", "cache", "data")}
-        return {key: value for key, value in os.environ.items() if not key.startswith("RAY_")} | own
+        return {key: value for key, value in os.environ.items() if not _foreign(key)} | own
 
     def run(self, *words: str, code: int | None = 0, deadline: float = 300) -> str:
         """What the command prints; another exit code is an error (None: any will do)."""
@@ -83,6 +83,11 @@ class Ours:
         """Down, whatever state it is in; then the directory goes."""
         self.run("down", "--yes")
         shutil.rmtree(self.home, ignore_errors=True)
+
+
+def _foreign(name: str) -> bool:
+    """What is not for us; and what an installed program has, as the peers' are, is its bytecode."""
+    return name.startswith("RAY_") or name == "PYTHONDONTWRITEBYTECODE"
 
 
 @contextmanager

@@ -52,6 +52,23 @@ async def test_a_folder_goes_to_the_account_s_home_and_only_differences_follow(
     assert (third.moved_files, third.moved_bytes) == (0, 0)
 
 
+async def test_what_was_sent_is_remembered_however_much_of_it_changes(disks: Disks, here: Path) -> None:
+    """Few changes are noted beside the whole, many in a new one; either way only they travel."""
+    head = disks.node("head")
+    for number in range(1200):
+        (here / f"{number:04}").write_text(f"{number}")
+    await push(site_of(disks), [head], here, "x")
+    for turn, changed in enumerate((3, 1100, 2), 1):
+        for number in range(changed):
+            (here / f"{number:04}").write_text(f"{number} of {changed}")
+        (here / f"{1200 - turn:04}").unlink()
+        (copied,) = await push(site_of(disks), [head], here, "x", delete=True)
+        assert copied.moved_files == changed
+        assert tree(account(disks) / "x") == tree(here)
+    (copied,) = await push(site_of(disks), [head], here, "x", delete=True)
+    assert (copied.moved_files, copied.deleted) == (0, 0)
+
+
 async def test_what_is_not_here_is_deleted_when_asked(disks: Disks, here: Path) -> None:
     head = disks.node("head")
     (here / ".helioignore").write_text("cache/\n")

@@ -69,6 +69,22 @@ def test_a_node_program_killed(patient: Patient, node: str) -> None:
     patient.until(lambda: patient.all_alive() and patient.ray_ids()["worker-1"] != old, "the worker", 40)
 
 
+def test_a_node_program_killed_while_its_node_comes_back(patient: Patient) -> None:
+    """Ray lists the node a moment before its start command ends: what was started is whole all the same."""
+    program, old = patient.mine.pids("worker-1")[""], patient.ray_ids()["worker-1"]
+    others, rest = patient.daemons("head", "worker-2"), patient.rest
+    dead = rest.nodes()["DEAD"]
+    patient.kill("worker-1", "raylet")
+    patient.until(lambda: rest.nodes() == {"ALIVE": 3, "DEAD": dead + 1}, "the node to be back", 40)
+    os.kill(program, signal.SIGKILL)
+    said = "worker-1: its node program is gone: nobody"
+    patient.until(lambda: any(said in one for one in patient.status()["trouble"]), "`status` to say so", 20)
+    new = patient.ray_ids()["worker-1"]
+    patient.heal()
+    assert patient.ray_ids()["worker-1"] == new != old
+    assert patient.daemons("head", "worker-2") == others
+
+
 def test_gcs_killed(patient: Patient) -> None:
     """It is back by itself; workers, detached actors and a running job never notice."""
     assert set(counters(patient, "make").values()) == {"1"}

@@ -13,7 +13,7 @@ import pytest
 
 from bench.rest import wait
 from heliostat.ray.node_program.processes import LABEL, label_of
-from heliostat.ray.node_program.watch import Strangers, left_running
+from heliostat.ray.node_program.watch import SPAWNED, Strangers, left_running, whole
 
 OURS = b"a label"
 
@@ -24,7 +24,7 @@ def daemons(tmp_path: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
     env = {**os.environ, LABEL: OURS.decode()}
     started = [subprocess.Popen(["sleep", "60"], env=env) for _ in range(2)]
     lines = [{"role": f"d{n}", "argv": ["x"], "env": {}, "pid": 1} for n in range(2)]
-    (tmp_path / "spawned.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    (tmp_path / SPAWNED).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     tell(tmp_path, {f"d{n}": one.pid for n, one in enumerate(started)})
     wait(
         lambda: all(label_of(one.pid) == OURS for one in started), "their environments", 10
@@ -61,6 +61,22 @@ def test_what_is_not_ours_or_was_not_up_is_left_alone(
     assert left_running(str(tmp_path), b"another label")[0] == []
     assert left_running(str(tmp_path / "nowhere"), OURS)[0] == []
     tell(tmp_path, {f"d{n}": one.pid for n, one in enumerate(daemons)}, phase="stopping")
+    assert left_running(str(tmp_path), OURS)[0] == []
+
+
+def test_what_had_just_started_is_taken_up_once_it_is_whole(
+    tmp_path: Path, daemons: list[subprocess.Popen[bytes]]
+) -> None:
+    """Its program was killed before it could say `up`; Ray's start command went on to its end."""
+    lines = [{"role": f"d{n}", "argv": ["x"], "env": {}, "pid": one.pid} for n, one in enumerate(daemons)]
+    spawned = tmp_path / SPAWNED
+    spawned.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    tell(tmp_path, {}, phase="starting")
+    assert left_running(str(tmp_path), OURS)[0] == []
+    Path(whole(str(spawned))).touch()
+    assert {one.pid for one in left_running(str(tmp_path), OURS)[0]} == {one.pid for one in daemons}
+    daemons[1].kill()
+    daemons[1].wait()
     assert left_running(str(tmp_path), OURS)[0] == []
 
 

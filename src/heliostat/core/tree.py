@@ -50,6 +50,18 @@ def encode(tree: Tree) -> bytes:
     return b"\0".join([part for path in sorted(tree) for part in (path, tree[path])])
 
 
+def encode_changed(tree: Tree, changes: Tree) -> bytes:
+    """The same for a tree that is in order, as `decode` leaves it, with some of it changed.
+
+    >>> encode_changed({b"a": b"l b", b"b": b"l c"}, {b"b": b"l d"})
+    b'a\\x00l b\\x00b\\x00l d'
+    """
+    changed = {**tree, **changes}
+    if len(changed) > len(tree) or not all(changes.values()):
+        return encode({path: value for path, value in changed.items() if value})
+    return b"\0".join([part for pair in changed.items() for part in pair])
+
+
 def decode(data: bytes) -> dict[bytes, bytes]:
     """The tree again."""
     parts = data.split(b"\0") if data else []

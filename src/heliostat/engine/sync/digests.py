@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import struct
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +21,17 @@ SECRET = b"c"  # the value of a file whose content looks like credentials, befor
 STEP, WHOLE_SECONDS = 100_000_000, 2_000_000_000
 
 
+_SIGNATURE = struct.Struct("<QqqQL")
+LENGTH = _SIGNATURE.size
+
+
 def signature(seen: os.stat_result) -> bytes:
-    """What changes when a file's content does."""
-    return b"%d %d %d %d %d" % (
-        seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, seen.st_mode
-    )  # fmt: skip
+    """What changes when a file's content does; all of them are LENGTH bytes long."""
+    try:
+        return _SIGNATURE.pack(seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, seen.st_mode)
+    except struct.error:  # a time some centuries away
+        fields = (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, seen.st_mode)
+        return hashlib.blake2b(repr(fields).encode(), digest_size=LENGTH).digest()
 
 
 @dataclass(slots=True)
@@ -43,18 +50,13 @@ class Known:
             data = path.read_bytes()
         except OSError:
             data = b""
-        parts = data.split(b"\0")
-        whole = len(parts) % 3 == 1 and parts[-1] == b"end"
-        old = dict(zip(parts[:-1:3], zip(parts[1::3], parts[2::3], strict=False), strict=False))
-        return cls(path, old if whole else {}, {})
-
-    def same(self, path: bytes, seen: os.stat_result) -> bytes:
-        """The value of a file that is as it was, and had nothing secret then; else nothing."""
-        known = self.old.get(path)
-        if known is None or known[0] != signature(seen) or known[1][:1] == SECRET:
-            return b""
-        self.new[path] = known
-        return known[1]
+        number, _, rest = data.partition(b"\n")
+        count = int(number) if number.isdigit() else 0
+        parts = rest[count * LENGTH :].split(b"\0")
+        if len(parts) != 2 * count + 1 or parts[-1] != b"end":
+            return cls(path, {}, {})
+        signs = [rest[at : at + LENGTH] for at in range(0, count * LENGTH, LENGTH)]
+        return cls(path, dict(zip(parts, zip(signs, parts[count:-1], strict=True), strict=False)), {})
 
     def value(self, path: bytes, full: bytes, seen: os.stat_result) -> bytes:
         """A file's value, from memory or by reading it; `c` and a value for what holds credentials."""
@@ -81,10 +83,11 @@ class Known:
         """Keep it for the next time; failing to only costs time then."""
         if self.new == self.old:
             return
-        parts = [part for path, (sign, value) in self.new.items() for part in (path, sign, value)]
+        signs = b"".join([sign for sign, _ in self.new.values()])
+        parts = [*self.new, *(value for _, value in self.new.values()), b"end"]
         part = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         try:
-            part.write_bytes(b"\0".join([*parts, b"end"]))
+            part.write_bytes(b"%d\n" % len(self.new) + signs + b"\0".join(parts))
             part.replace(self.path)
         except OSError:
             part.unlink(missing_ok=True)

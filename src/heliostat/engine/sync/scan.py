@@ -15,7 +15,7 @@ from heliostat.core.credentials import by_name
 from heliostat.core.ignore import Rules
 from heliostat.core.trouble import trouble
 from heliostat.engine.home import cache_dir
-from heliostat.engine.sync.digests import SECRET, Known
+from heliostat.engine.sync.digests import SECRET, Known, signature
 from heliostat.engine.sync.own import LABEL_FILE, is_labelled, own_dirs
 
 GIT, OWN = b".gitignore", b".helioignore"
@@ -110,17 +110,24 @@ class Walker:
 
     def _entries(self, entries: list[os.DirEntry[bytes]], folder: bytes, level: Level) -> list[bytes]:
         """Take all of a folder in; the folders to walk. The short way is for files that are as they were."""
-        found, known, prefix = self.found, self.known, folder + b"/" if folder else b""
-        ruled, below = bool(level.git or level.own), []
+        prefix, below = folder + b"/" if folder else b"", []
+        tree, new = self.found.tree, self.known.new
+        # Where a rule may leave it out, and what was secret, must be looked at by name.
+        old = {} if level.git or level.own else self.known.old
+        files = size = 0
         for entry in entries:
             path = prefix + entry.name
             seen = entry.stat(follow_symlinks=False)
-            if (value := known.same(path, seen)) and not ruled:
-                found.tree[path] = value
-                found.files += 1
-                found.size += seen.st_size
+            known = old.get(path)
+            if known is not None and known[0] == signature(seen) and known[1][:1] != SECRET:
+                new[path] = known
+                tree[path] = known[1]
+                files += 1
+                size += seen.st_size
             elif self._entry(entry, seen, path, level):
                 below.append(path)
+        self.found.files += files
+        self.found.size += size
         return below
 
     def _entry(self, entry: os.DirEntry[bytes], seen: os.stat_result, path: bytes, level: Level) -> bool:

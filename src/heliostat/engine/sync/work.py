@@ -87,20 +87,16 @@ class Parcel:
 
     @classmethod
     def of(cls, folder: Path, found: Scan) -> Parcel:
-        encoded = trees.encode(found.tree)
-        digest = trees.digest(encoded)
         try:
             last = cache_file(folder, "sent").read_bytes()
-        except OSError:
-            last = b""
-        base = trees.digest(last)
-        if base == digest:
-            return cls(folder, found.root, found.tree, encoded, digest, base, {})
-        try:
-            changes = trees.difference(trees.decode(last), found.tree)
-        except ValueError:
-            base, changes = "", found.tree
-        return cls(folder, found.root, found.tree, encoded, digest, base, changes)
+            before = trees.decode(last)
+        except (OSError, ValueError):
+            last, before = b"", {}
+        base, changes = trees.digest(last), trees.difference(before, found.tree)
+        if not changes:
+            return cls(folder, found.root, found.tree, last, base, base, {})
+        encoded = trees.encode_changed(before, changes)
+        return cls(folder, found.root, found.tree, encoded, trees.digest(encoded), base, changes)
 
     def remember(self) -> None:
         """For the next time; failing to only costs time then."""

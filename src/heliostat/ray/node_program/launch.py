@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from heliostat.ray.node_program.watch import whole
+
 CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # at 0, Ray's daemons take loopback for their address
 OWN = ("gcs_server", "dashboard", "monitor")  # of the head alone
 NAP = 0.05  # Ray polls every 0.1 to 2 s while it starts; this is soon enough and costs nothing
@@ -138,4 +140,12 @@ def main(arguments: Sequence[str]) -> None:
     if order["head"]:
         wait_for(order["head"], order["patience"])
     poll_often()
-    scripts.start.main(args=order["args"], prog_name="ray start")
+    try:
+        scripts.start.main(args=order["args"], prog_name="ray start")
+    except SystemExit as end:
+        if (
+            not end.code
+        ):  # whoever looks may be another program by now: the one that gave the order was killed
+            with open(whole(order["spawned"]), "w", encoding="utf-8"):
+                pass
+        raise

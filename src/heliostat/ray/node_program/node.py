@@ -23,7 +23,7 @@ from typing import Any
 
 from heliostat.ray.node_program.ports import fill, take_ports
 from heliostat.ray.node_program.processes import LABEL, family, look, name_of, reap, tell, wait_gone
-from heliostat.ray.node_program.watch import Daemon, Strangers, left_running
+from heliostat.ray.node_program.watch import SPAWNED, Daemon, Strangers, left_running, whole
 
 # What daemons and jobs get of the environment in which the node was started; the rest is the file's business.
 # fmt: off
@@ -146,8 +146,9 @@ def prepared(node: Node, code: int) -> None:
 def boot(node: Node) -> None:
     """Hand the start of the daemons to the launcher, which ends when Ray's `start` command does."""
     config = node.config
-    with suppress(FileNotFoundError):
-        os.unlink(node.path("spawned.jsonl"))
+    for name in (whole(node.path(SPAWNED)), node.path(SPAWNED)):
+        with suppress(FileNotFoundError):
+            os.unlink(name)
     node.phase, node.why, node.daemons = "starting", "", {}
     node.began = time.monotonic()
     node.deadline = node.began + config["patience"]
@@ -155,7 +156,7 @@ def boot(node: Node) -> None:
         "args": [fill(word, node.ports) for word in config["args"]],
         "loopback": config["loopback"],
         "head": config["gcs"],
-        "spawned": node.path("spawned.jsonl"),
+        "spawned": node.path(SPAWNED),
         "private": config["private"],
         "patience": config["patience"],
     }
@@ -172,7 +173,7 @@ def boot(node: Node) -> None:
 
 def adopt(node: Node) -> None:
     """The launcher has ended well: its daemons are our children now."""
-    with open(node.path("spawned.jsonl"), encoding="utf-8") as file:
+    with open(node.path(SPAWNED), encoding="utf-8") as file:
         daemons = [Daemon(**json.loads(line)) for line in file]
     node.daemons = {daemon.pid: daemon for daemon in daemons}
     node.launcher, node.phase = None, "up"

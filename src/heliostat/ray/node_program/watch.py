@@ -24,21 +24,35 @@ class Daemon:
     pid: int
 
 
+SPAWNED = "spawned.jsonl"  # in a node's folder: each daemon with its arguments
+
+
+def whole(spawned: str) -> str:
+    """The file that stands beside those lines once Ray's start command has ended well."""
+    return f"{spawned}.whole"
+
+
 def left_running(folder: str, label: bytes) -> tuple[list[Daemon], Mapping[str, Any]]:
-    """What a killed program left, whole and alive, and its last state; nothing when a part is gone."""
+    """What a killed program left, whole and alive, and its last state; nothing when a part is gone.
+
+    Ray lists a node before its start command ends: a program that was killed in between had not said `up`.
+    """
     try:
         with open(os.path.join(folder, "state.json"), encoding="utf-8") as file:
             state = json.load(file)
-        with open(os.path.join(folder, "spawned.jsonl"), encoding="utf-8") as file:
+        with open(os.path.join(folder, SPAWNED), encoding="utf-8") as file:
             started = {line["role"]: line for line in map(json.loads, file)}
-        if state["phase"] != "up":
+        pids = state["daemons"]
+        if state["phase"] == "starting" and os.path.exists(whole(os.path.join(folder, SPAWNED))):
+            pids = {role: line["pid"] for role, line in started.items()}
+        elif state["phase"] != "up":
             return [], {}
-        daemons = [Daemon(**{**started[role], "pid": pid}) for role, pid in state["daemons"].items()]
+        daemons = [Daemon(**{**started[role], "pid": pid}) for role, pid in pids.items()]
     except (OSError, ValueError, KeyError, TypeError):
         return [], {}
-    whole = set(started) == {daemon.role for daemon in daemons}
+    complete = set(started) == {daemon.role for daemon in daemons}
     alive = all(look(daemon.pid) and label_of(daemon.pid) == label for daemon in daemons)
-    return (daemons, state) if whole and alive else ([], {})
+    return (daemons, state) if daemons and complete and alive else ([], {})
 
 
 class Strangers:

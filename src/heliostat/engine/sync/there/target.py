@@ -15,6 +15,9 @@ TYPE_CHECKING = False  # importing typing would cost the node more than the orde
 if TYPE_CHECKING:
     from typing import Any
 
+MORE = b".more"  # the end of a memory's name that says what changed beside the whole
+FEW = 1000  # changes that are kept so
+
 
 def place(remote: str) -> bytes:
     """Where that is: as scp, relative to the account's home."""
@@ -81,14 +84,42 @@ def _text(paths: list[bytes]) -> list[str]:
 
 
 def _remembered(store: Store, root: bytes) -> tuple[str, trees.Tree, int]:
+    """The tree that was sent here last, what of it stands here, and since when."""
+    path = _memory(store, root)
+    about, whole, when = _noted(path)
+    more, changes, later = _noted(path + MORE)
+    if not about or more.get("of") != about["tree"]:
+        return about.get("tree", ""), whole, when
+    trees.apply(whole, changes)
+    return more["tree"], whole, later
+
+
+def _noted(path: bytes) -> tuple[dict[str, str], trees.Tree, int]:
     try:
-        with open(_memory(store, root), "rb") as file:
+        with open(path, "rb") as file:
             about = json.loads(file.readline())
-            whole = trees.decode(zlib.decompress(file.read()))
-            when = os.fstat(file.fileno()).st_mtime_ns
+            return about, trees.decode(zlib.decompress(file.read())), os.fstat(file.fileno()).st_mtime_ns
     except (OSError, ValueError, zlib.error):
-        return "", {}, 0
-    return about["tree"], whole, when
+        return {}, {}, 0
+
+
+def _note(store: Store, root: bytes, tree: str, changes: trees.Tree, based: bool) -> None:
+    """Remember what stands there now; as long as little changes, beside what stood there once."""
+    path = _memory(store, root)
+    if based:
+        with open(path, "rb") as file:
+            first = json.loads(file.readline())["tree"]
+        more, before, _ = _noted(path + MORE)
+        together = {**before, **changes} if more.get("of") == first else changes
+        if len(together) <= FEW:
+            about = json.dumps({"tree": tree, "of": first}).encode()
+            trees.write(path + MORE, about + b"\n" + zlib.compress(trees.encode(together), 1))
+            return
+    whole = _remembered(store, root)[1] if based else {}
+    trees.apply(whole, changes)
+    remove(path + MORE)  # first: what it says holds beside the old whole alone
+    about = json.dumps({"tree": tree}).encode()
+    trees.write(path, about + b"\n" + zlib.compress(trees.encode(whole), 1))
 
 
 def compare(remote: str, whole: trees.Tree) -> dict[str, Any]:
@@ -143,11 +174,8 @@ def lay_target(store: Store, ask: dict[str, Any], changes: trees.Tree) -> dict[s
     else:
         os.makedirs(root, exist_ok=True)
         patch(store, changes if ask["delete"] else {k: v for k, v in changes.items() if v}, root)
-    whole = {} if not ask.get("base") else _remembered(store, root)[1]
-    trees.apply(whole, changes)
     if ask["tree"]:
-        about = json.dumps({"tree": ask["tree"]}).encode()
-        trees.write(_memory(store, root), about + b"\n" + zlib.compress(trees.encode(whole), 1))
+        _note(store, root, ask["tree"], changes, bool(ask.get("base")))
     _forget(store, ask["session"])
     return {}
 
