@@ -85,7 +85,7 @@ def test_their_end_is_noticed(tmp_path: Path, daemons: list[subprocess.Popen[byt
     assert strangers.take(left_running(str(tmp_path), OURS)[0])
     assert not select.select(list(strangers.handles), [], [], 0)[0]
     daemons[0].kill()
-    (handle,) = select.select(list(strangers.handles), [], [], 10)[0]
+    (handle,) = select.select(list(strangers.handles), [], [], 60)[0]
     assert strangers.ended(handle) == daemons[0].pid
     assert list(strangers.handles.values()) == [daemons[1].pid]
     strangers.drop()
