@@ -91,11 +91,11 @@ class Bare:
         sessions = {self.nodes[name].pid for name in names or self.nodes}
         return {pid: command for pid, session, command in running() if session in sessions}
 
-    def kill(self, *names: str, only: str = "") -> None:
-        """kill -9 what these nodes run (of that only the commands that contain a word)."""
+    def kill(self, *names: str, only: str = "", number: int = signal.SIGKILL) -> None:
+        """kill -9 what these nodes run, of that only the commands that contain a word; or another signal."""
         for pid, command in self.processes(*names).items():
             if only in command:
-                signal_quietly(pid)
+                signal_quietly(pid, number)
 
     def down(self) -> None:
         """Everything that was started here, until nothing is left."""
@@ -142,6 +142,6 @@ def running() -> Iterator[tuple[int, int, str]]:
                 yield int(entry.name), int(after_name[3]), command
 
 
-def signal_quietly(pid: int) -> None:
+def signal_quietly(pid: int, number: int = signal.SIGKILL) -> None:
     with contextlib.suppress(ProcessLookupError):  # it ended by itself, which is what was wanted
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, number)

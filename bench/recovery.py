@@ -21,11 +21,13 @@ def rows(runs: int) -> Iterator[Row]:
         eyes = mine.rest
         gcs = statistics.median(_gcs(mine, eyes) for _ in range(runs))
         noticed, back = zip(*(_worker(mine, eyes) for _ in range(runs)), strict=True)
+        hangs = statistics.median(_hangs(mine, eyes) for _ in range(runs))
         head = statistics.median(_head(mine) for _ in range(runs))
     plain = _plain()
     yield _row("GCS killed, until a job runs again", gcs, plain["gcs"])
     yield _row("a worker killed, until Ray says so", statistics.median(noticed), plain["noticed"])
     yield _row("a worker killed, until all are alive", statistics.median(back), plain["back"])
+    yield _row("a worker hangs, until Ray says so", hangs, plain["hangs"])
     yield _row("all of the head killed, `up` until verified", head, plain["head"])
 
 
@@ -47,6 +49,15 @@ def _worker(mine: Ours, eyes: Rest) -> tuple[float, float]:
     return noticed, noticed + wait(lambda: eyes.nodes()["ALIVE"] == WORKERS + 1, "the worker is back")
 
 
+def _hangs(mine: Ours, eyes: Rest) -> float:
+    """It only stands still; `up` replaces it, so that the next one has a worker to stop."""
+    dead = eyes.nodes()["DEAD"]
+    os.kill(mine.pids("worker-1")["raylet"], signal.SIGSTOP)
+    noticed = wait(lambda: eyes.nodes()["DEAD"] > dead, "the hang is noticed")
+    mine.run("up", "--yes")
+    return noticed
+
+
 def _head(mine: Ours) -> float:
     """Everything of the head dies at once, as in a crash of its machine; `up` brings it back."""
     for pid in mine.pids("head").values():
@@ -61,6 +72,8 @@ def _plain() -> dict[str, float | None]:
         eyes = cluster.rest
         cluster.kill("worker-1", only="/raylet ")
         seen["noticed"] = within(lambda: eyes.nodes()["DEAD"] > 0, PATIENCE)
+        cluster.kill("worker-2", only="/raylet ", number=signal.SIGSTOP)
+        seen["hangs"] = within(lambda: eyes.nodes()["DEAD"] > 1, PATIENCE)
         cluster.kill("head", only="/gcs_server ")
         # Whoever waits for the dead worker waits for the killed GCS as well: one patience for both.
         seen["gcs"] = within(eyes.works, PATIENCE)
