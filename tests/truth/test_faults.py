@@ -97,7 +97,7 @@ def test_gcs_killed(patient: Patient) -> None:
     def back() -> bool:
         return rest.nodes()["ALIVE"] == 3 and rest.works()
 
-    patient.until(back, "GCS to be back", GCS_BACK)
+    patient.within(GCS_BACK, back, "GCS to be back")
     assert patient.mine.pids("head")["gcs_server"] != old
     assert patient.ray_ids() == ids
     assert patient.daemons("worker-1", "worker-2") == workers
@@ -110,7 +110,7 @@ def test_a_worker_that_hangs(patient: Patient) -> None:
     """No process is gone, it only answers nobody: Ray's own list tells, and so do we."""
     before = patient.ray_ids()["worker-1"]
     pid = patient.kill("worker-1", "raylet", signal.SIGSTOP)
-    patient.until(lambda: patient.states()["worker-1"] == "dead", "the lost worker to be noticed", NOTICED)
+    patient.within(NOTICED, lambda: patient.states()["worker-1"] == "dead", "the lost worker to be noticed")
     others = patient.daemons("head", "worker-2")
     patient.heal()
     assert patient.all_alive()
@@ -124,8 +124,8 @@ def test_a_worker_lost_whole(patient: Patient) -> None:
     rest = patient.rest
     dead = rest.nodes()["DEAD"]
     patient.kill_all("worker-1")
-    patient.until(lambda: patient.states()["worker-1"] == "dead", "`status` to say so", NOTICED)
-    patient.until(lambda: rest.nodes()["DEAD"] > dead, "Ray to say so", NOTICED)
+    patient.within(NOTICED, lambda: patient.states()["worker-1"] == "dead", "`status` to say so")
+    patient.within(NOTICED, lambda: rest.nodes()["DEAD"] > dead, "Ray to say so")
     patient.heal()
     assert patient.all_alive()
     assert patient.daemons("head", "worker-2") == others
@@ -140,7 +140,7 @@ def test_a_raylet_killed(patient: Patient) -> None:
     def noticed() -> bool:  # dead, or so quickly replaced that nobody saw it dead
         return patient.states()["worker-1"] != "alive" or patient.ray_ids().get("worker-1") != old
 
-    patient.until(noticed, "the loss to be noticed", NOTICED)
+    patient.within(NOTICED, noticed, "the loss to be noticed")
     patient.until(lambda: patient.all_alive() and patient.ray_ids()["worker-1"] != old, "the worker", 40)
     assert patient.daemons("head", "worker-2") == others
 

@@ -6,16 +6,18 @@ import time
 
 import pytest
 
-from tests.truth.patient import Patient
+from tests.truth.patient import Patient, kept
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
+
+PROMISED = 3.0  # seconds
 
 
 def test_what_no_node_can_ever_have_is_refused_at_once(patient: Patient) -> None:
     began = time.monotonic()
     said = patient.mine.run("run", "--num-cpus", "9999", "--", "true", code=7)
     took = time.monotonic() - began
-    assert took <= 3.0, took
+    kept("the refusal", took, PROMISED)
     assert said == ""  # it is told on stderr, and nothing was submitted
 
 
@@ -29,5 +31,5 @@ def test_a_waiting_job_is_stopped_soon(patient: Patient) -> None:
     patient.mine.run("stop", waiting)
     took = time.monotonic() - began
     assert patient.job(waiting)["state"] == "stopped"
-    assert took <= 3.0, took
+    kept("a waiting job's stop", took, PROMISED)
     patient.mine.run("stop", holder)
