@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import threading
@@ -16,6 +17,7 @@ from bench.row import Cost, Row, clock, command, program
 from heliostat.engine.sync.there.runs import AHEAD
 
 COUNTS = (1, 1_000, 100_000)
+LARGE, PARTS = 1 << 30, 8  # bytes of the large folder, in so many files
 PER_FOLDER = 500
 
 
@@ -27,6 +29,7 @@ def rows(runs: int) -> Iterator[Row]:
             walked = best(clock(partial(walk, tree)) for _ in range(runs))
             yield pushed(mine, tree, count, walked, runs)
             yield run_with(mine, tree, count, walked, runs, plain.env)
+        yield gigabyte(mine)
 
 
 def pushed(mine: Ours, tree: Path, count: int, walked: float, runs: int) -> Row:
@@ -79,6 +82,29 @@ def run_with(
         limit=walked,
         limit_name="os.walk that looks at every file",
         note=f"the first time {first.wall:.1f} s, again at once {at_once.wall:.1f} s",
+    )
+
+
+def gigabyte(mine: Ours) -> Row:
+    """It arrives whole: the job itself says what it found."""
+    tree, right = mine.home / "large", hashlib.sha256()
+    tree.mkdir()
+    for number in range(PARTS):
+        data = os.urandom(LARGE // PARTS)
+        right.update(data)
+        (tree / f"{number}").write_bytes(data)
+    copied = command(["cp", "-r", str(tree), str(mine.home / "large-copied")], deadline=600)()
+    began = time.perf_counter()
+    said = mine.run("run", "--work", str(tree), "--", "cat * | sha256sum")
+    taken = time.perf_counter() - began
+    if said.split()[0] != right.hexdigest():
+        raise AssertionError(f"not what was sent: {said}")
+    return Row(
+        name="run with a work folder of 1 GiB, its digest said by the job",
+        ours=taken,
+        peer="ray job submit refuses more than 100 MiB",
+        limit=copied.wall,
+        limit_name="cp -r, without looking at a byte",
     )
 
 
