@@ -27,7 +27,6 @@ from heliostat.core.submission import (
     slug,
     wrapper_text,
 )  # fmt: skip
-from heliostat.engine.jobs import chosen, settled, tell_waiting, to_its_end
 from heliostat.engine.look import head_of, listing, nodes_of, ray_of
 from heliostat.engine.packages import from_file, from_script
 from heliostat.engine.patience import PATIENCE, Patience
@@ -99,6 +98,8 @@ async def ended(task: asyncio.Task[T]) -> AsyncIterator[None]:
 
 async def attach(site: Site, job_id: str, *, on_interrupt: OnInterrupt = OnInterrupt.LEAVE) -> RunEnd:
     """Take up a run that was left: its output from the beginning, its outputs, its exit code."""
+    from heliostat.engine.jobs import chosen
+
     began = site.clock.monotonic()
     site.emit(Began(verb="run", cluster=site.spec.cluster, where=site.spec.where))
     there = await _found(site, PATIENCE)
@@ -208,6 +209,8 @@ async def _to_the_end(
     site: Site, ask: RunAsk, there: There, api: RayApi, asked: JobRequest, began: float
 ) -> RunEnd:
     """Follow the job; an interruption stops or leaves it, as asked."""
+    from heliostat.engine.jobs import settled
+
     left = interrupted = False
     try:
         job = await _followed(site, api, asked)
@@ -227,6 +230,8 @@ async def _to_the_end(
 
 
 async def _followed(site: Site, api: RayApi, asked: JobRequest) -> Job:
+    from heliostat.engine.jobs import tell_waiting, to_its_end
+
     waiting = asyncio.create_task(tell_waiting(site, api, asked))
     try:
         return await to_its_end(site, api, asked.id, heard=waiting.cancel)
