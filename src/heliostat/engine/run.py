@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from heliostat.core.errors import HelioError, Interrupted, JobLost, UsageError
+from heliostat.core.errors import Interrupted, JobLost, UsageError
 from heliostat.core.event import Began, Ended, Level, Note
 from heliostat.core.feasible import ensure_feasible
 from heliostat.core.job import Job, JobRequest, JobState, Needs
@@ -33,11 +33,10 @@ from heliostat.engine.patience import PATIENCE, Patience
 from heliostat.engine.ports import RayApi, Site
 from heliostat.engine.runname import new_run
 from heliostat.engine.secretstore import lay_secrets, secret_values
-from heliostat.engine.sync.work import run_dir, send_work
+from heliostat.engine.sync.work import OUTPUTS, run_dir, send_work
 from heliostat.engine.turn import standing
 
 T = TypeVar("T")
-OUTPUTS = "outputs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +208,8 @@ async def _to_the_end(
     site: Site, ask: RunAsk, there: There, api: RayApi, asked: JobRequest, began: float
 ) -> RunEnd:
     """Follow the job; an interruption stops or leaves it, as asked."""
-    from heliostat.engine.jobs import settled
+    from heliostat.engine.jobs import settled  # while Ray starts the job, nobody waits for us
+    from heliostat.engine.outputs import fetch_outputs
 
     left = interrupted = False
     try:
@@ -248,40 +248,6 @@ def _stops(site: Site, ask: RunAsk, job_id: str) -> bool:
         return site.ask(f"Stop {job_id}? (no: it goes on without you)")
     except (UsageError, Interrupted):
         return False
-
-
-async def fetch_outputs(site: Site, nodes: Sequence[Ref], run_id: str) -> tuple[tuple[str, ...], str]:
-    """Bring back what the run made, into ./outputs/<run>/ beside the file; also after a failure."""
-    from heliostat.engine.sync.fetch import fetch
-
-    base = Path(site.spec.folder or ".", OUTPUTS)
-    into = base / run_id
-    there_already = base.exists()
-    try:
-        into.mkdir(parents=True, exist_ok=True)
-        if not there_already:  # neither git nor the next run's work folder should take them along
-            (base / ".gitignore").write_text("*\n", encoding="utf-8")
-        fetched = await fetch(site, nodes, run_id, site.spec.outputs, into)
-    except (HelioError, OSError) as error:
-        # How the job ended is what was asked for: it is told whatever becomes of the files.
-        what = error.what if isinstance(error, HelioError) else f"{error.strerror} ({error.filename})"
-        text = f"the outputs of {run_id} could not be fetched: {what}"
-        site.emit(Note(text=f"{text}; `helio pull {run_id}:outputs` tries again", level=Level.WARN))
-        fetched = ()
-    if not fetched:
-        _unmade(base, into, keep=there_already)
-    return fetched, str(into) if fetched else ""
-
-
-def _unmade(base: Path, into: Path, *, keep: bool) -> None:
-    """Nothing came: no empty folder stays."""
-    with suppress(OSError):
-        into.rmdir()
-    if not keep:
-        with suppress(OSError):
-            (base / ".gitignore").unlink()
-        with suppress(OSError):
-            base.rmdir()
 
 
 # How it ended

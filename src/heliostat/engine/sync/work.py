@@ -24,6 +24,7 @@ from heliostat.engine.sync.sending import Line
 from heliostat.engine.sync.stores import Spreads, distinct
 
 MOST = 2 * 10**9  # bytes that go without being asked for
+OUTPUTS = "outputs"  # a run's folder for what it makes, there and here
 INLINE = 256 * 1024  # bytes of contents that go with the first order
 
 
