@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -169,7 +170,8 @@ def read_until(terminal: int, text: str, seconds: float = 20.0) -> str:
     """What the terminal shows, until that text is there or it ends."""
     seen, deadline = "", time.monotonic() + seconds
     while text not in seen or not text:
-        assert time.monotonic() < deadline, f"waited for {text!r}, saw {seen[-300:]!r}"
+        ready = select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))[0]
+        assert ready, f"waited for {text!r}, saw {seen[-300:]!r}"
         try:
             data = os.read(terminal, 4096)
         except OSError:  # the other end is closed

@@ -253,7 +253,7 @@ def test_an_idle_follow_asks_ever_less_often() -> None:
         await asyncio.sleep(3)
         asked = len(head.agent.requests)
         job.end(0)
-        assert asked < 55, "60 at 50 ms each, and slower and slower"
+        assert asked < 70, "40 in its first second, 20 in the next two, and slower and slower"
 
     assert play(scene) == b""
 
