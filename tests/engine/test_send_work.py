@@ -13,7 +13,7 @@ import pytest
 
 from heliostat.core.errors import Conflict, HelioError, Unavailable, UsageError
 from heliostat.core.event import Note
-from heliostat.engine.sync.digests import Known
+from heliostat.engine.sync.digests import LENGTH, Known, signature
 from heliostat.engine.sync.scan import cache_file
 from heliostat.engine.sync.work import run_dir, send_work
 from heliostat.ray.label import Label
@@ -251,6 +251,18 @@ def test_known_files_are_not_read_again(project: Path) -> None:
         assert time.monotonic() < deadline, "waited for the files to be known"
     (project / "run.sh").write_text("other")
     assert reads() == 1
+
+
+def test_any_time_makes_a_signature_of_the_same_length(tmp_path: Path) -> None:
+    """More nanoseconds than fit 64 bits, before 1970, and now."""
+    file, signs = tmp_path / "file", set()
+    file.write_text("x")
+    for seconds in (14_000_000_000, 13_999_999_999, -1, 1_700_000_000):
+        os.utime(file, ns=(seconds * 10**9, seconds * 10**9))
+        assert file.stat().st_mtime_ns == seconds * 10**9
+        signs.add(signature(file.stat()))
+    assert {len(sign) for sign in signs} == {LENGTH}
+    assert len(signs) == 4
 
 
 async def test_heliostat_s_own_folders_stay(
