@@ -28,7 +28,7 @@ class Surroundings:
     run: str
     folder: str  # the run's folder on every node: work/ and outputs/ are inside
     python: str  # the nodes' interpreter
-    head_ip: str = ""
+    address: str = ""  # of Ray's head, host:port
     storage: str | None = None
     work: bool = True  # a work folder was sent
     secrets: bool = False  # the run's folder has a file of them
@@ -98,8 +98,10 @@ def runtime_env(ask: RunAsk, there: Surroundings) -> dict[str, Any]:
         "HELIO_OUTPUTS": f"{there.folder}/outputs",
         "PYTHONUNBUFFERED": "1",  # a log that is followed must not come in blocks
     }
-    if there.head_ip:
-        ours["HELIO_HEAD_IP"] = there.head_ip
+    if there.address:
+        ours["HELIO_HEAD_IP"] = there.address.rpartition(":")[0]
+        # Ray gives it to the driver alone; in tasks, parts of Ray would take any other Ray of that machine for theirs.
+        ours["RAY_ADDRESS"] = there.address
     if there.storage:
         ours["HELIO_STORAGE"] = there.storage
     given = env.get("env_vars") or {}
