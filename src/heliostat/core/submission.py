@@ -100,7 +100,7 @@ def runtime_env(ask: RunAsk, there: Surroundings) -> dict[str, Any]:
     }
     if there.address:
         ours["HELIO_HEAD_IP"] = there.address.rpartition(":")[0]
-        # Ray gives it to the driver alone; in tasks, parts of Ray would take any other Ray of that machine for theirs.
+        # Ray gives it to the driver alone; in tasks, parts of Ray would ask any other Ray on that machine.
         ours["RAY_ADDRESS"] = there.address
     if there.storage:
         ours["HELIO_STORAGE"] = there.storage
