@@ -1,4 +1,4 @@
-"""The training example on a real cluster of this machine, with a node killed in mid-epoch; and its notebook."""
+"""The training example on a real cluster here, with a node killed in mid-epoch; and its notebook."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def test_the_notebook_runs_from_its_first_cell_to_its_last(tmp_path: Path) -> No
         own = {"HOME": home, "RAY_TMPDIR": home, "RAY_ADDRESS": "local", "RAY_USAGE_STATS_ENABLED": "0"}
         done = subprocess.run(
             [sys.executable, "-c", RUNNER, EXAMPLE.name + ".ipynb"],
-            cwd=tmp_path, env={"PATH": os.environ["PATH"], **own}, capture_output=True, text=True, timeout=150, check=False,
+            cwd=tmp_path, env={"PATH": os.environ["PATH"], **own},
+            capture_output=True, text=True, timeout=150, check=False,
         )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "trained 2 epochs: " in done.stdout
