@@ -72,7 +72,7 @@ def trained(machine: Machine, *words: str) -> Story:
 
 def trained_with_a_loss(machine: Machine, lose: Callable[[str], object], *words: str) -> tuple[Story, str]:
     """A run of which one node, never the head, is lost in the middle of its third epoch."""
-    pace = ["--epochs", str(EPOCHS), "--seconds-per-epoch", "4"]
+    pace = ["--epochs", str(EPOCHS), "--seconds-per-epoch", "3"]
     with started(machine, "run", *words, "train.py", *pace) as (process, printed):
 
         def third() -> bool:
