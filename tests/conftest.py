@@ -15,6 +15,7 @@ REAL = {
     "ray": "real Ray clusters on this machine",
     "docker": "a real Docker engine with containers of Ray",
     "rig": "real hosts with sshd in network namespaces",
+    "torch": "a model trained by PyTorch and Ray Train",
 }
 
 

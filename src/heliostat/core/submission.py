@@ -28,7 +28,7 @@ class Surroundings:
     run: str
     folder: str  # the run's folder on every node: work/ and outputs/ are inside
     python: str  # the nodes' interpreter
-    head_ip: str = ""
+    address: str = ""  # of Ray's head, host:port
     storage: str | None = None
     work: bool = True  # a work folder was sent
     secrets: bool = False  # the run's folder has a file of them
@@ -92,16 +92,6 @@ def entrypoint(ask: RunAsk, there: Surroundings) -> str:
 def runtime_env(ask: RunAsk, there: Surroundings) -> dict[str, Any]:
     """Ray's runtime environment: the person's own, and what a job of ours finds."""
     env = dict(ask.runtime_env)
-    ours = {
-        "HELIO_CLUSTER": there.cluster,
-        "HELIO_RUN": there.run,
-        "HELIO_OUTPUTS": f"{there.folder}/outputs",
-        "PYTHONUNBUFFERED": "1",  # a log that is followed must not come in blocks
-    }
-    if there.head_ip:
-        ours["HELIO_HEAD_IP"] = there.head_ip
-    if there.storage:
-        ours["HELIO_STORAGE"] = there.storage
     given = env.get("env_vars") or {}
     if not isinstance(given, Mapping) or not all(
         isinstance(word, str) for pair in given.items() for word in pair
@@ -111,7 +101,7 @@ def runtime_env(ask: RunAsk, there: Surroundings) -> dict[str, Any]:
             why="Ray takes nothing else there",
             fix='{"env_vars": {"NAME": "1"}}',
         )
-    env["env_vars"] = {**ours, **given, **ask.env}
+    env["env_vars"] = {**_found(there), **given, **ask.env}
     if there.work or "working_dir" not in env:
         if "working_dir" in env:
             raise UsageError(
@@ -131,6 +121,23 @@ def runtime_env(ask: RunAsk, there: Surroundings) -> dict[str, Any]:
     if there.secrets and "py_executable" not in env:
         env["py_executable"] = f"{there.folder}/{WRAPPER}"
     return env
+
+
+def _found(there: Surroundings) -> dict[str, str]:
+    """What every job of ours finds in its environment."""
+    ours = {
+        "HELIO_CLUSTER": there.cluster,
+        "HELIO_RUN": there.run,
+        "HELIO_OUTPUTS": f"{there.folder}/outputs",
+        "PYTHONUNBUFFERED": "1",  # a log that is followed must not come in blocks
+    }
+    if there.address:
+        ours["HELIO_HEAD_IP"] = there.address.rpartition(":")[0]
+        # Ray gives it to the driver alone; in tasks, parts of Ray would ask any other Ray on that machine.
+        ours["RAY_ADDRESS"] = there.address
+    if there.storage:
+        ours["HELIO_STORAGE"] = there.storage
+    return ours
 
 
 def secrets_text(values: Mapping[str, str]) -> str:

@@ -171,7 +171,7 @@ async def _prepared(
         run=run_id,
         folder=run_dir(there.head, run_id),
         python=there.head.facts.get("python", "python3"),
-        head_ip=there.head.facts.get("gcs", "").rpartition(":")[0],
+        address=there.head.facts.get("gcs", ""),
         storage=there.head.facts.get("storage") or site.spec.storage,
         work=folder is not None,
         secrets=bool(secrets),
