@@ -30,7 +30,7 @@ HONOURED: Mapping[str, frozenset[str]] = {
     | _nodes(_NODE, frozenset({"count", "at_least"})),
     "ssh": _EVERYWHERE
     | _JOB
-    | {"ray", "python", "setup", "storage", "auth", "tags", "ssh"}
+    | {"ray", "python", "files", "setup", "storage", "auth", "tags", "ssh"}
     | _nodes(_NODE, frozenset({"count", "at_least"})),
     "compose": _EVERYWHERE
     | _JOB

@@ -8,13 +8,13 @@ from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequen
 from dataclasses import replace
 from typing import Any
 
-from heliostat.core.errors import HelioError, MissingPart, Unavailable
+from heliostat.core.errors import HelioError, Unavailable
 from heliostat.core.owner import Owner
 from heliostat.core.resource import HEAD, NODE, Outcome, Ref, Resource
 from heliostat.core.spec import Gpus, Node
 from heliostat.engine.outcomes import as_they_come
 from heliostat.engine.ports import Emit
-from heliostat.grounds.ssh.hosts import Hosts, ask
+from heliostat.grounds.ssh.hosts import Hosts, ask, base_order, no_python
 from heliostat.grounds.ssh.prepare import prepare
 from heliostat.grounds.ssh.refs import refs
 from heliostat.grounds.ssh.want import digest
@@ -24,12 +24,6 @@ from heliostat.ray.label import Label, label_of
 from heliostat.ray.node_config import Setup, Site, node_config
 
 PATIENCE = 120.0  # seconds for Ray's own start on a node
-
-
-def base_order(owner: Owner, host: str) -> dict[str, Any]:
-    """What every order names: whose things, on which host."""
-    one = {"id": owner.id} if owner.cluster else {}
-    return {"principal": owner.principal, "cluster": owner.cluster, "host": host, **one}
 
 
 class Making:
@@ -131,11 +125,7 @@ class Making:
         look = {**base_order(self._owner, host), "do": "list"}
         answers = await ask(self._hosts, host, [order, look], pythons=pythons)
         if answers is None:
-            raise MissingPart(
-                f"there is no Python on {host}",
-                why="looked for python3, 3.8 or newer",
-                fix="install python3 there, or give python: the path of one",
-            )
+            raise no_python(host)
         verdict(answers[0], host, f"cannot prepare {name.partition('/')[2]}")
         for ref in refs(self._owner, host, verdict(answers[1], host, "cannot look")):
             if ref.name == name and (ref.name != f"{NODE}/{HEAD}" or "gcs" in ref.facts):

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
 from heliostat.core.names import nodes_of
 from heliostat.core.resource import HEAD, NODE, Digests, Resource
 from heliostat.core.spec import Group, Node, Spec
+from heliostat.engine.sync.given import given, signature
 from heliostat.grounds.ssh.deal import deal
 
-DIRECTORY = "directory"
+DIRECTORY, FILES = "directory", "files"
 
 
 def want(spec: Spec) -> tuple[Resource, ...]:
-    """A directory on every host that is used, and a node in each."""
+    """A directory on every host that is used, the file's `files`, and a node in each."""
     dealt = deal(spec)
     hosts = sorted(set(dealt.values()))
     homes = [
@@ -32,7 +33,22 @@ def want(spec: Spec) -> tuple[Resource, ...]:
     ]
     prepares = any(spec.setup if node.setup is None else node.setup for _, node, _ in nodes_of(spec))
     nodes = (_node(spec, name, node, group, dealt, prepares) for name, node, group in nodes_of(spec))
-    return (*homes, *nodes)
+    return (*homes, *copies(spec, hosts), *nodes)
+
+
+def copies(spec: Spec, hosts: Iterable[str]) -> Iterator[Resource]:
+    """The file's `files`, once on every host."""
+    for one in given(spec):
+        live = digest([one.source, signature(one.source)])
+        for host in hosts:
+            yield Resource(
+                kind=FILES,
+                key=f"{host}:{one.there}",
+                needs=(f"{DIRECTORY}/{host}",),
+                digests=Digests(live=live),
+                text=f"a copy of {one.here} on {host}",
+                body={"host": host, "source": one.source, "target": one.there},
+            )
 
 
 def _node(
