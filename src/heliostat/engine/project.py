@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from heliostat.core.decode import decode, decode_bytes, default_cluster
 from heliostat.core.decode.compose import MAX_BYTES
 from heliostat.core.errors import FileError, Problem, UsageError
-from heliostat.core.spec import Decoded
+from heliostat.core.spec import Decoded, Origin
+from heliostat.engine.inventory import hosts_of
 
 NAME = "helio.yaml"
 
@@ -57,8 +59,21 @@ def load(
         decoded = default_cluster(str(start), env=env, sets=sets)
         return replace(decoded, notes=(*decoded.notes, *_overlooked(start)))
     shown, text = _text(file, start)
-    decoded = decode(text, source=shown, folder=str(file.parent), env=env, sets=sets, makes=makes)
+    folder = str(file.parent)
+    decoded = decode(text, source=shown, folder=folder, env=env, sets=sets, makes=makes)
+    if (hosts := hosts_of(decoded.spec)) is not None:  # once more: how many there are decides about workers
+        named = decoded.spec.ssh.hosts
+        sets = (*sets, f"ssh.hosts={json.dumps(hosts)}")
+        decoded = decode(text, source=shown, folder=folder, env=env, sets=sets, makes=makes)
+        decoded = replace(decoded, origins=tuple(_of_inventory(decoded.origins, named)))
     return replace(decoded, spec=replace(decoded.spec, source=str(file)))
+
+
+def _of_inventory(origins: Iterable[Origin], named: Sequence[str]) -> Iterator[Origin]:
+    """Hosts come from where the person wrote them."""
+    for origin in origins:
+        hosts = origin.path == "ssh.hosts"
+        yield replace(origin, source="file", place=", ".join(named)) if hosts else origin
 
 
 def read_file(given: str, *, cwd: Path | None = None) -> tuple[Path, str, str]:

@@ -28,6 +28,7 @@ class Hosts:
     def __init__(self, site: SshSite, cluster: str, told: Told) -> None:
         self.site = site
         self.pythons: dict[str, str] = {}  # what has answered there
+        self.troubles: dict[str, HelioError] = {}  # hosts whose `host_setup` failed: no node starts there
         self._pool = Pool(state_dir() / "hosts" / cluster, told)
 
     def way(self, host: str) -> Way:

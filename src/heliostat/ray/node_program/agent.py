@@ -187,7 +187,11 @@ def do_make(order: Data) -> Data:
         private_dir(path)
     for name in ("nodes", "store", "runs", "program", "locks"):
         private_dir(os.path.join(home, name))
-    write(os.path.join(home, LABEL_FILE), order["label"], once=True)
+    path = os.path.join(home, LABEL_FILE)
+    write(path, order["label"], once=True)
+    before, now = read(path), json.loads(order["label"])
+    if before["live"] != now["live"]:  # other tags, say: all else is as it was
+        write(path, json.dumps(dict(before, live=now["live"], facts=now["facts"])))
     if order["token"]:
         write(os.path.join(home, "token"), order["token"], once=True)
     known = read(os.path.join(home, "hosts.json")).get("hosts", [])
