@@ -18,6 +18,7 @@ def run(home: Path, *commands: str, cluster: str = "c-1") -> subprocess.Complete
         ["sh", "-s"],
         input=script(commands, cluster, "node01"),
         cwd=home,
+        umask=0o022,
         env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
@@ -26,14 +27,12 @@ def run(home: Path, *commands: str, cluster: str = "c-1") -> subprocess.Complete
 
 
 def test_commands_run_once_in_order_until_they_change(tmp_path: Path) -> None:
-    first = run(tmp_path, "echo 'a b' >>done", "umask >>done", 'printf "%s\\n" "$(id -u)" >/dev/null')
+    commands = ("echo 'a b' >>done", "umask >>done", 'printf "%s\\n" "$(id -u)" >/dev/null')
+    first = run(tmp_path, *commands)
     assert first.returncode == 0, first.stderr
     assert first.stdout.splitlines()[0] == "helio-step echo 'a b' >>done"
     assert (tmp_path / "done").read_text() == "a b\n0022\n", "with the account's own umask"
-    assert (
-        run(tmp_path, "echo 'a b' >>done", "umask >>done", 'printf "%s\\n" "$(id -u)" >/dev/null').stdout
-        == ""
-    )
+    assert run(tmp_path, *commands).stdout == ""
     run(tmp_path, "echo c >>done")
     run(tmp_path, "echo c >>done", cluster="d-1")
     assert (tmp_path / "done").read_text() == "a b\n0022\nc\nc\n", "another cluster is another matter"

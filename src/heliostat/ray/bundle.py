@@ -17,6 +17,7 @@ from heliostat.engine.home import cache_dir
 from heliostat.ray.bootstrap import EXTRAS
 
 MACHINES = ("x86_64", "aarch64")
+LIST = "requirements.txt"
 FOLDER = "~/.cache/heliostat/bundles"  # on hosts
 OLDEST, NEWEST = 5, 28  # of glibc 2.x: what Debian 10, RHEL 8 and anything newer have
 Heard = Callable[[bytes], None]
@@ -88,11 +89,11 @@ def resolving(bundle: Bundle) -> list[str]:
 
 
 def downloading(bundle: Bundle, into: Path, *, pinned: bool) -> list[str]:
-    """pip brings them; which, it reads from standard input."""
+    """pip brings them; which, it reads from a list beside them."""
     words = [sys.executable, "-m", "pip", "download", "-qq", "--disable-pip-version-check"]
     words += ["--only-binary=:all:", "--python-version", bundle.python, "--implementation", "cp"]
     words += [word for name in platforms(bundle.machine) for word in ("--platform", name)]
-    return [*words, *(["--no-deps"] if pinned else []), "--dest", str(into), "-r", "/dev/stdin"]
+    return [*words, *(["--no-deps"] if pinned else []), "--dest", str(into), "-r", str(into / LIST)]
 
 
 async def gather(bundle: Bundle, packages: Sequence[str], heard: Heard) -> Path:
@@ -111,7 +112,9 @@ async def gather(bundle: Bundle, packages: Sequence[str], heard: Heard) -> Path:
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(mode=0o700, parents=True)
     try:
-        await _run(downloading(bundle, part, pinned=uv), wanted.encode(), heard)
+        (part / LIST).write_text(wanted, encoding="utf-8")
+        await _run(downloading(bundle, part, pinned=uv), b"", heard)
+        (part / LIST).unlink()
         shutil.rmtree(bundle.folder, ignore_errors=True)
         part.replace(bundle.folder)
     finally:

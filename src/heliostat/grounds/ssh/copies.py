@@ -47,7 +47,7 @@ class Copying:
         label = asdict(label_of(self._owner, wanted, {"host": host}))
         told = {"target": wanted.body["target"], "folder": os.path.isdir(source), "label": label}
         begun = (await self._order(host, {"do": "copy-begin", **told}))[0]
-        facts = {"home": begun["home"], "host": host, "python": self._hosts.pythons[host]}
+        facts = {"home": begun["home"], "host": host, "python": self._hosts.pythons.get(host, "python3")}
         there = Ref(kind=wanted.kind, key=host, id=wanted.key, owner=self._owner, facts=facts)
         await self._send(there, source, begun["at"])
         answers = await self._order(host, {"do": "copy-finish", **told}, {"do": "list"})

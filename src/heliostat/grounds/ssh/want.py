@@ -97,7 +97,7 @@ def _node(
         body={
             **made_of,
             "host": host,
-            "peers": sorted(set(dealt.values())),
+            "peers": sorted({one.rpartition("@")[2] for one in dealt.values()}),
             "downloads": download_env(spec),
             "prepares": prepares,
         },
