@@ -18,6 +18,7 @@ from heliostat.core.spec import Spec, SshSite
 from heliostat.grounds.ssh.hosts import Hosts
 from heliostat.grounds.ssh.prepare import prepare
 from heliostat.ray.bootstrap import Wanted
+from tests.rig import ray_python
 from tests.rig.host import Host
 from tests.rig.index import INDEX, LOGIN, Index, name
 from tests.rig.rig import Rig
@@ -83,7 +84,7 @@ def test_host_setup_runs_once_for_each_digest_and_may_bring_the_python(lab: Lab)
     for host in lab.hosts:
         host.sh("cp -L /usr/bin/python3 /usr/bin/hidden; chmod 777 /usr/bin")
         host.no_python()
-    bring = "cp /usr/bin/hidden /usr/bin/python3"
+    bring = "test -e /usr/bin/python3 || cp /usr/bin/hidden /usr/bin/python3"
     setup = f"host_setup: ['echo x >>count', '{bring}']\n"
     _, said = lab.helio("up", "--yes", "--keep", file=setup)
     assert "Ray" in said, said  # it came as far as to the Python, which has none
@@ -134,9 +135,11 @@ def test_ray_comes_through_the_proxy_from_the_mirror_and_nobody_sees_the_passwor
 def test_a_host_without_internet_gets_ray_from_a_bundle(
     rig: Rig, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if lacking := ray_python.missing():  # the bundle is for this Python, so hosts must have the same
+        pytest.skip(f"hosts need {lacking}")
     host = rig.new()[0]
     with pytest.raises(Unavailable, match="installing Ray") as nothing:
-        ready(host, mirrors={"pypi": "http://127.0.0.1:9/simple"})  # no internet, found out at once
+        ready(host, mirrors={"pypi": "file:///nowhere"})  # as without internet, and found out at once
     assert "helio bundle" in nothing.value.fix
     (here / "helio.yaml").write_text("cluster: c\nray: 9.9.9\n")
     with Index("127.0.0.1") as index:
