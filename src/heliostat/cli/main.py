@@ -56,6 +56,7 @@ COMMANDS: dict[str, Entry] = {
         ),
         "Around it": (
             ("image", "image", "Build the nodes' image, or push it."),
+            ("bundle", "bundle", "Gather Ray's wheels for hosts without internet."),
             ("doctor", "doctor", "What this machine has, lacks, or has in the way."),
             ("completion", "completion", "Print the completion script of bash, zsh or fish."),
             ("help", "help", "Help on a command, or on: exit-codes, environment."),

@@ -30,8 +30,9 @@ HONOURED: Mapping[str, frozenset[str]] = {
     | _nodes(_NODE, frozenset({"count", "at_least"})),
     "ssh": _EVERYWHERE
     | _JOB
-    | {"ray", "python", "setup", "storage", "auth", "tags", "ssh"}
-    | _nodes(_NODE, frozenset({"count", "at_least"})),
+    | {"ray", "python", "files", "setup", "host_setup", "storage", "auth", "tags", "ssh"}
+    | {"proxy", "mirrors.pypi", "mirrors.python"}
+    | _nodes(_NODE | {"host_setup"}, frozenset({"count", "at_least"})),
     "compose": _EVERYWHERE
     | _JOB
     | {"ray", "python", "image", "dockerfile", "docker.pull", "volumes", "setup", "storage"}

@@ -21,6 +21,15 @@ def expand(pattern: str) -> tuple[str, ...]:
     return tuple("".join(parts) for parts in product(*choices))
 
 
+def is_file(entry: str) -> bool:
+    """Whether an entry of `ssh.hosts` is the path of an inventory: no host's name has a slash in it.
+
+    >>> is_file("./hosts.txt"), is_file("me@node[01-16].lab")
+    (True, False)
+    """
+    return "/" in entry
+
+
 def _numbers(inside: str, pattern: str) -> tuple[str, ...]:
     found: list[str] = []
     for part in inside.split(","):

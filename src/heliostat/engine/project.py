@@ -73,7 +73,17 @@ def load(
         decoded = default_cluster(str(start), env=env, sets=sets)
         return replace(decoded, notes=(*decoded.notes, *_overlooked(start)))
     shown, text = _text(file, start)
-    decoded = decode(text, source=shown, folder=str(file.parent), env=env, sets=sets, makes=makes)
+    folder = str(file.parent)
+    decoded = decode(text, source=shown, folder=folder, env=env, sets=sets, makes=makes)
+    if decoded.spec.where == "ssh":
+        from heliostat.engine.inventory import as_sets, named_in
+
+        if (
+            known := as_sets(decoded.spec)
+        ) is not None:  # once more: how many there are decides about workers
+            named = decoded.spec.ssh.hosts
+            decoded = decode(text, source=shown, folder=folder, env=env, sets=(*sets, known), makes=makes)
+            decoded = replace(decoded, origins=tuple(named_in(decoded.origins, named)))
     return replace(decoded, spec=replace(decoded.spec, source=str(file)))
 
 

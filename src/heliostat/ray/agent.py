@@ -19,7 +19,7 @@ from heliostat.core.errors import (
 from heliostat.core.trouble import trouble
 from heliostat.engine.ports import Shell
 
-MODULES = ("processes", "belongings", "agent")
+MODULES = ("processes", "belongings", "copies", "agent")
 NO_PYTHON, NO_PYTHON_BUT_OURS = 97, 98
 
 # Any Python will do that is new enough: those named, the cluster's own, the machine's. One that is too old,

@@ -1,15 +1,16 @@
 """The one script that makes a machine ready for Ray: POSIX sh, idempotent, a pure function of its parameters.
 
 It finds or makes a Python with exactly that Ray, once per machine and digest, shared by all clusters of an
-account. Nothing needs root. What it does it says in lines that begin with `helio-step`; where the Python is,
-in the last, `helio-python PATH`. Its log stays on the machine beside what it made.
+account. Nothing needs root. Where it downloads from, it learns from its environment, as pip and uv do. What
+it does it says in lines that begin with `helio-step`; where the Python is, in the last, `helio-python PATH`.
+Its log stays on the machine beside what it made.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 STEP, PYTHON = "helio-step ", "helio-python "
 DEFAULT_PYTHON = "3.11"  # what uv fetches when nobody says which
@@ -23,11 +24,11 @@ class Wanted:
 
     ray: str  # an exact version
     python: str = ""  # 3.11 or 3.11.7; empty: any that Ray runs on
-    index: str = ""  # a package index instead of the machine's own setting
+    bundle: str = ""  # wheels that were brought along for it, by their folder's name below `bundles`
 
     @property
     def digest(self) -> str:
-        text = json.dumps(asdict(self), sort_keys=True)
+        text = json.dumps({"ray": self.ray, "python": self.python}, sort_keys=True)  # by whatever way it came
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -35,20 +36,21 @@ def script(wanted: Wanted) -> str:
     """The whole text; its parameters are data at its top.
 
     >>> print(script(Wanted(ray="2.60.0", python="3.11")).splitlines()[1])
-    ray='2.60.0' python='3.11' default='3.11' index='' digest='fb468b0e94da'
+    ray='2.60.0' python='3.11' default='3.11' digest='446a65ef6750' bundle=''
     """
     given = {
         "ray": wanted.ray,
         "python": wanted.python,
         "default": DEFAULT_PYTHON,
-        "index": wanted.index,
         "digest": wanted.digest,
+        "bundle": wanted.bundle,
     }
-    head = " ".join(f"{name}={_quoted(value)}" for name, value in given.items())
+    head = " ".join(f"{name}={quoted(value)}" for name, value in given.items())
     return f"#!/bin/sh\n{head}\n{BODY}"
 
 
-def _quoted(value: str) -> str:
+def quoted(value: str) -> str:
+    """One word for sh."""
     return "'" + value.replace("'", "'\\''") + "'"
 
 
@@ -58,7 +60,7 @@ umask 077
 cache=$HOME/.cache/heliostat
 at=$cache/python/$digest
 log=$at.log
-wheels=$cache/wheels
+wheels=$cache/${bundle:+bundles/}${bundle:-wheels}
 step() { printf 'helio-step %s\n' "$1"; printf '%s %s\n' "$(date '+%Y-%m-%d %H:%M:%S')" "$1" >>"$log"; }
 finish() { printf 'helio-python %s\n' "$at/bin/python"; exit 0; }
 ready() { [ -e "$at/.ready" ] && [ -x "$at/bin/python" ]; }
@@ -85,8 +87,6 @@ rm -rf "$at"
 set --
 if [ -d "$wheels" ]; then
     set -- --no-index --find-links "$wheels"
-elif [ -n "$index" ]; then
-    set -- --index-url "$index"
 fi
 
 uv=

@@ -46,6 +46,7 @@ class Site:
     ports: Mapping[str, int] = field(
         default_factory=dict, hash=False
     )  # fixed ones; the others are picked there
+    peers: tuple[str, ...] = ()  # the cluster's machines: no proxy stands between them
 
 
 def size_args(node: Node) -> tuple[str, ...]:
@@ -152,6 +153,7 @@ def node_config(
         "ports": {one: site.ports.get(one, 0) for one in names},
         "args": list(start_args(name, node, site, head=head)),
         "env": env,
+        "peers": list(site.peers),
         "private": list(PRIVATE),
         "patience": patience,
         "setup": asdict(setup) if setup and setup.commands else None,

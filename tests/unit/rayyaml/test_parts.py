@@ -232,3 +232,9 @@ def test_our_table_knows_every_key_of_rays_schema() -> None:
 
     assert compare(NODE_TYPE, types, "type.") == []
     assert set(NODE_TYPE) == set(types)
+
+
+def test_files_and_commands_for_hosts_of_ones_own_are_taken_as_they_are() -> None:
+    made = read(LOCAL + "file_mounts: {/data: ./data}\ninitialization_commands: [sudo mount /scratch]\n")
+    assert made.spec.files == {"/data": "./data"}
+    assert made.spec.host_setup == ("bash -lic 'sudo mount /scratch'",)

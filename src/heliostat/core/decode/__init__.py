@@ -8,6 +8,7 @@ from dataclasses import replace
 from heliostat.core.decode.compose import compose, decode_bytes
 from heliostat.core.decode.log import Given, Log, Path, dotted
 from heliostat.core.decode.tree import Mark, Scalar, Table, is_filled
+from heliostat.core.downloads import masked
 from heliostat.core.errors import FileError
 from heliostat.core.owner import UNWRITTEN
 from heliostat.core.spec import Decoded, Origin, Spec
@@ -105,4 +106,4 @@ def _origin(path: Path, given: Given) -> Origin:
     if mark == _NOBODY:
         return Origin(path=dotted(path), value=given.value, source="default", place="there is no file")
     source = "environment" if is_filled(tree) else "file" if mark.line else "flag"
-    return Origin(path=dotted(path), value=given.value, source=source, place=str(mark))
+    return Origin(path=dotted(path), value=masked(given.value), source=source, place=str(mark))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from heliostat.core import units
 from heliostat.core.decode.log import Log, Path, dotted
 from heliostat.core.decode.tree import Mark
-from heliostat.core.hosts import expand
+from heliostat.core.hosts import expand, is_file
 from heliostat.core.spec import Group, Node, Origin, Spec
 
 FLOOR_RAY = (2, 52)  # older releases have no token
@@ -159,7 +159,8 @@ def _hosts(spec: Spec) -> Iterator[Finding]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         yield ("ssh", "hosts"), f"`ssh.hosts` names {', '.join(twice)} twice"
-    if spec.ssh.head and spec.ssh.head not in names:
+    unread = any(map(is_file, spec.ssh.hosts))  # whoever reads the inventories looks for the head there
+    if spec.ssh.head and spec.ssh.head not in names and not unread:
         yield ("ssh", "head"), f"`ssh.head` is {spec.ssh.head}, which `ssh.hosts` does not name"
 
 

@@ -38,7 +38,10 @@ SSH = Record(
     SshSite,
     (
         Field(
-            "hosts", ListOf(Text("a host")), "The hosts, by name or pattern.", example='["node[01-16].lab"]'
+            "hosts",
+            ListOf(Text("a host")),
+            "The hosts, by name or pattern; with a `/` in it, a file of such lines.",
+            example='["node[01-16].lab"]',
         ),
         Field("user", Text(), "Who logs in.", "as ~/.ssh/config says", "me"),
         Field("head", Text("a host"), "Which host carries the head.", "the first", "node01.lab"),

@@ -8,14 +8,16 @@ import secrets
 import stat
 import zlib
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from heliostat.core import tree as trees
 from heliostat.core.errors import UsageError
 from heliostat.core.resource import Ref
 from heliostat.core.sync import Copied
-from heliostat.engine.ports import Site
+from heliostat.engine.ports import Emit, Shell, Site
 from heliostat.engine.sync.call import order
 from heliostat.engine.sync.digests import SECRET, TRIES, changing, read
 from heliostat.engine.sync.feed import ChangedMeanwhileError
@@ -24,6 +26,12 @@ from heliostat.engine.sync.scan import Scan, scan
 from heliostat.engine.sync.sending import Line
 from heliostat.engine.sync.stores import distinct
 from heliostat.engine.sync.work import Parcel, reporter, run_dir, tell
+
+
+class Reaching(Protocol):
+    """How nodes are reached: a ground, or what a ground itself knows of them while it makes them."""
+
+    def shell(self, node: Ref) -> AbstractAsyncContextManager[Shell]: ...
 
 
 async def push(
@@ -36,9 +44,10 @@ async def push(
     for _ in range(TRIES):
         try:
             async with asyncio.TaskGroup() as group:
-                source = asyncio.ensure_future(asyncio.to_thread(_source, local))
+                source = asyncio.ensure_future(asyncio.to_thread(source_of, local))
                 tasks = [
-                    group.create_task(_push_to(site, ref, source, remote, delete)) for ref in distinct(nodes)
+                    group.create_task(push_to(site.ground, site.emit, ref, source, remote, delete=delete))
+                    for ref in distinct(nodes)
                 ]
         except BaseExceptionGroup as errors:
             if not isinstance(errors.exceptions[0], ChangedMeanwhileError):
@@ -46,7 +55,7 @@ async def push(
             changed = errors.exceptions[0].path
             continue
         parcel = source.result()
-        tell(site, parcel.found)
+        tell(site.emit, parcel.found)
         if not parcel.file:
             await asyncio.to_thread(parcel.parcel.remember)
         return tuple(task.result() for task in tasks)
@@ -63,7 +72,8 @@ class Source:
     mode: int = 0o755
 
 
-def _source(local: Path) -> Source:
+def source_of(local: Path) -> Source:
+    """Look at what is to be copied."""
     folder = local.resolve()
     if folder.is_dir():
         found = scan(folder, git=False)
@@ -80,10 +90,12 @@ def _source(local: Path) -> Source:
     return Source(found, Parcel(folder, full, tree, b"", "", "", tree), file=local.name)
 
 
-async def _push_to(site: Site, ref: Ref, coming: asyncio.Future[Source], remote: str, delete: bool) -> Copied:
+async def push_to(
+    ground: Reaching, emit: Emit, ref: Ref, coming: asyncio.Future[Source], remote: str, *, delete: bool
+) -> Copied:
     """Look there while it is looked here; send what differs; lay it."""
-    async with site.ground.shell(ref) as shell:
-        line = Line(shell, ref, f"push-{secrets.token_hex(8)}", reporter(site, f"files to {ref.key}"))
+    async with ground.shell(ref) as shell:
+        line = Line(shell, ref, f"push-{secrets.token_hex(8)}", reporter(emit, f"files to {ref.key}"))
         seen = await order(shell, ref, "glance", {"remote": remote})
         source = await asyncio.shield(coming)
         if source.file:

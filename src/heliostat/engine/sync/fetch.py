@@ -70,7 +70,7 @@ async def receive(
 ) -> Receiver:
     """One stream from one node: what is here already does not travel, what was cut goes on."""
     have = await asyncio.to_thread(_have, into, single)
-    receiver = Receiver(into, ref.key, taken, reporter(site, f"files from {ref.key}"))
+    receiver = Receiver(into, ref.key, taken, reporter(site.emit, f"files from {ref.key}"))
     receiver.single = single
     body = await asyncio.to_thread(zlib.compress, json.dumps(have).encode(), 1)
     async with site.ground.shell(ref) as shell:

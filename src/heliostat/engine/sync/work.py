@@ -15,7 +15,7 @@ from heliostat.core.errors import Unavailable, UsageError
 from heliostat.core.event import Level, Note, Progress
 from heliostat.core.resource import Ref
 from heliostat.core.sync import Sent
-from heliostat.engine.ports import Shell, Site
+from heliostat.engine.ports import Emit, Shell, Site
 from heliostat.engine.sync.call import order
 from heliostat.engine.sync.digests import TRIES, changing
 from heliostat.engine.sync.feed import ChangedMeanwhileError, pieces, portions
@@ -129,7 +129,7 @@ async def _everywhere(site: Site, nodes: Sequence[Ref], parcel: Parcel, run: str
 
 async def _one(site: Site, ref: Ref, parcel: Parcel, run: str, session: str) -> Line:
     async with site.ground.shell(ref) as shell:
-        line = Line(shell, ref, session, reporter(site, f"files to {ref.key}"))
+        line = Line(shell, ref, session, reporter(site.emit, f"files to {ref.key}"))
         await _lay(line, parcel, run, shell)
         return line
 
@@ -138,13 +138,13 @@ async def _one(site: Site, ref: Ref, parcel: Parcel, run: str, session: str) -> 
 class reporter:  # noqa: N801 - used like a function
     """Tells how much has moved."""
 
-    site: Site
+    emit: Emit
     what: str
     done: int = 0
 
     def __call__(self, size: int) -> None:
         self.done += size
-        self.site.emit(Progress(what=self.what, done=self.done, total=None, unit="bytes"))
+        self.emit(Progress(what=self.what, done=self.done, total=None, unit="bytes"))
 
 
 async def _lay(line: Line, parcel: Parcel, run: str, shell: Shell) -> None:
@@ -183,7 +183,7 @@ def _inline(parcel: Parcel) -> tuple[dict[bytes, bytes], bytes | None]:
 
 
 def _sent(site: Site, found: Scan, parcel: Parcel, lines: Sequence[Line]) -> Sent:
-    tell_odd(site, found)
+    tell_odd(site.emit, found)
     return Sent(
         files=found.files,
         size=found.size,
@@ -195,22 +195,22 @@ def _sent(site: Site, found: Scan, parcel: Parcel, lines: Sequence[Line]) -> Sen
     )
 
 
-def tell(site: Site, found: Scan) -> None:
+def tell(emit: Emit, found: Scan) -> None:
     """What was left out, and how to take it on purpose."""
     if found.secrets:
         text = f"left out, they look like credentials: {_few(found.secrets)}"
-        site.emit(Note(text=f"{text} (to send one: a line !NAME in .helioignore)", level=Level.WARN))
-    tell_odd(site, found)
+        emit(Note(text=f"{text} (to send one: a line !NAME in .helioignore)", level=Level.WARN))
+    tell_odd(emit, found)
 
 
-def tell_odd(site: Site, found: Scan) -> None:
+def tell_odd(emit: Emit, found: Scan) -> None:
     """What cannot be sent as it is."""
     if found.outside:
-        site.emit(Note(text=f"left out, links that lead elsewhere: {_few(found.outside)}", level=Level.WARN))
+        emit(Note(text=f"left out, links that lead elsewhere: {_few(found.outside)}", level=Level.WARN))
     if found.own:
-        site.emit(Note(text=f"left out, heliostat's own folders: {_few(found.own)}", level=Level.WARN))
+        emit(Note(text=f"left out, heliostat's own folders: {_few(found.own)}", level=Level.WARN))
     if found.special:
-        site.emit(Note(text=f"left out, no files or folders: {_few(found.special)}", level=Level.WARN))
+        emit(Note(text=f"left out, no files or folders: {_few(found.special)}", level=Level.WARN))
 
 
 def _few(paths: Sequence[bytes]) -> str:

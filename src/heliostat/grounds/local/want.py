@@ -15,6 +15,7 @@ from typing import Any
 from heliostat.core.names import nodes_of
 from heliostat.core.resource import HEAD, NODE, Digests, Resource
 from heliostat.core.spec import Group, Node, Spec
+from heliostat.engine.sync.given import given, signature, stem
 from heliostat.grounds.local.find import DIRECTORY, FILES, HOME, TEMP
 from heliostat.grounds.local.gpus import turns
 
@@ -43,34 +44,16 @@ def want(spec: Spec) -> tuple[Resource, ...]:
 
 def copies(spec: Spec) -> Iterator[Resource]:
     """The file's `files`: nodes of one machine share one copy."""
-    for there, here in sorted(spec.files.items()):
-        source = os.path.normpath(os.path.join(spec.folder, os.path.expanduser(here)))
-        target = os.path.normpath(os.path.expanduser(there))
+    for one in given(spec):
+        target = os.path.normpath(os.path.expanduser(one.there))
         yield Resource(
             kind=FILES,
-            key=f"{re.sub('[^A-Za-z0-9]+', '-', os.path.basename(target)).strip('-')}-{digest(target)[:6]}",
+            key=f"{stem(target)}-{digest(target)[:6]}",
             needs=(f"{DIRECTORY}/{HOME}",),
-            digests=Digests(live=digest([source, signature(source)])),
-            text=f"a copy of {here} at {there}",
-            body={"source": source, "target": target},
+            digests=Digests(live=digest([one.source, signature(one.source)])),
+            text=f"a copy of {one.here} at {one.there}",
+            body={"source": one.source, "target": target},
         )
-
-
-def signature(source: str) -> list[tuple[str, int, int]]:
-    """What is in a file or folder, by names, sizes and times: enough to notice a change, and quick."""
-    found = []
-    for folder, folders, names in os.walk(source):
-        folders.sort()
-        found += [seen(os.path.join(folder, name)) for name in sorted(names)]
-    return found or [seen(source)]
-
-
-def seen(path: str) -> tuple[str, int, int]:
-    try:
-        about = os.lstat(path)
-    except OSError:
-        return path, -1, 0
-    return path, about.st_size, about.st_mtime_ns
 
 
 def inputs(commands: Iterable[str], folder: str) -> list[list[str]]:

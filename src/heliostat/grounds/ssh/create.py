@@ -8,28 +8,23 @@ from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequen
 from dataclasses import replace
 from typing import Any
 
-from heliostat.core.errors import HelioError, MissingPart, Unavailable
+from heliostat.core.errors import HelioError, Unavailable, UsageError
 from heliostat.core.owner import Owner
-from heliostat.core.resource import HEAD, NODE, Outcome, Ref, Resource
+from heliostat.core.resource import HEAD, NODE, Digests, Outcome, Ref, Resource
 from heliostat.core.spec import Gpus, Node
 from heliostat.engine.outcomes import as_they_come
 from heliostat.engine.ports import Emit
-from heliostat.grounds.ssh.hosts import Hosts, ask
-from heliostat.grounds.ssh.prepare import prepare
-from heliostat.grounds.ssh.refs import refs
+from heliostat.grounds.ssh.hosts import Hosts, ask, base_order, no_python
+from heliostat.grounds.ssh.prepare import prepare, set_up
+from heliostat.grounds.ssh.refs import SILENT, refs
 from heliostat.grounds.ssh.want import digest
 from heliostat.ray import bootstrap, program
 from heliostat.ray.agent import verdict
 from heliostat.ray.label import Label, label_of
 from heliostat.ray.node_config import Setup, Site, node_config
 
+UNPREPARED = "unprepared"  # a fact: why no node can be there
 PATIENCE = 120.0  # seconds for Ray's own start on a node
-
-
-def base_order(owner: Owner, host: str) -> dict[str, Any]:
-    """What every order names: whose things, on which host."""
-    one = {"id": owner.id} if owner.cluster else {}
-    return {"principal": owner.principal, "cluster": owner.cluster, "host": host, **one}
 
 
 class Making:
@@ -40,7 +35,9 @@ class Making:
         self._owner = owner
         self._hosts = hosts
         self._gcs: asyncio.Future[str] | None = None
+        known = tuple(known)
         self._heads = [ref.facts["gcs"] for ref in known if ref.key == HEAD and "gcs" in ref.facts]
+        self._known = {ref.name: ref for ref in known}
 
     async def directories(self, wanted: Sequence[Resource], token: str) -> AsyncGenerator[Outcome, None]:
         async for outcome in as_they_come([attempt(one.name, self._directory(one, token)) for one in wanted]):
@@ -49,6 +46,9 @@ class Making:
     async def _directory(self, wanted: Resource, token: str) -> Ref:
         host, auth = wanted.body["host"], wanted.body["auth"]
         facts = {"host": host, **{f"tag-{key}": value for key, value in wanted.body["tags"].items()}}
+        if not await self._set_up(wanted):
+            facts[UNPREPARED] = "host_setup failed"
+            wanted = replace(wanted, digests=Digests(live=UNPREPARED))  # so that the next `up` tries it again
         make = {
             **base_order(self._owner, host),
             "do": "make",
@@ -57,6 +57,22 @@ class Making:
             "hosts": list(wanted.body["hosts"]),
         }
         return await self._done(host, wanted.name, make)
+
+    async def _set_up(self, wanted: Resource) -> bool:
+        """Run the file's `host_setup`. On a new host that fails, its node alone is lost."""
+        host, commands = wanted.body["host"], wanted.body["host_setup"]
+        self._hosts.troubles.pop(host, None)
+        if not commands:
+            return True
+        try:
+            await set_up(self._hosts, host, self._owner.id, commands, wanted.body["env"], self._emit)
+        except UsageError as error:
+            known = self._known.get(wanted.name)
+            if known is not None and SILENT not in known.facts and UNPREPARED not in known.facts:
+                raise  # it carries a node already, which nobody would tell of
+            self._hosts.troubles[host] = error
+            return False
+        return True
 
     async def nodes(self, wanted: Sequence[Resource]) -> AsyncGenerator[Outcome, None]:
         """Workers are prepared while the head is; they start as soon as it holds its port."""
@@ -70,7 +86,8 @@ class Making:
         head = wanted.key == HEAD
         try:
             async with self._hosts.shell(wanted.body["host"]):  # what is wrong there is told first
-                pass
+                if trouble := self._hosts.troubles.get(wanted.body["host"]):
+                    raise trouble
             ref = await self._start(wanted)
             if head and self._gcs and not self._gcs.done():
                 self._gcs.set_result(ref.facts["gcs"])
@@ -93,19 +110,19 @@ class Making:
             raise Unavailable("there is no head to join", why="it is not there, or holds no ports yet")
         return found
 
-    async def _python(self, wanted: Resource) -> str:
+    async def _python(self, wanted: Resource) -> tuple[str, dict[str, str]]:
         """The node's interpreter: the one of the file, or one made for its Ray, once for each host."""
         body, host = wanted.body, wanted.body["host"]
         if body["python"] and "/" in body["python"]:
-            return str(body["python"])
+            return str(body["python"]), {}
         needs = bootstrap.Wanted(ray=body["ray"], python=body["python"] or "")
-        return await prepare(self._hosts, host, wanted.key, needs, self._emit)
+        return await prepare(self._hosts, host, wanted.key, needs, body["downloads"], self._emit)
 
     async def _start(self, wanted: Resource) -> Ref:
         body, host = wanted.body, wanted.body["host"]
-        python = await self._python(wanted)
+        python, wheels = await self._python(wanted)
         gcs = "" if wanted.key == HEAD else await self._head()
-        config = config_of(wanted, python, gcs)
+        config = config_of(wanted, python, gcs, wheels)
         facts = {
             "host": host,
             "home": "{home}",
@@ -131,11 +148,7 @@ class Making:
         look = {**base_order(self._owner, host), "do": "list"}
         answers = await ask(self._hosts, host, [order, look], pythons=pythons)
         if answers is None:
-            raise MissingPart(
-                f"there is no Python on {host}",
-                why="looked for python3, 3.8 or newer",
-                fix="install python3 there, or give python: the path of one",
-            )
+            raise self._hosts.troubles.get(host) or no_python(host)
         verdict(answers[0], host, f"cannot prepare {name.partition('/')[2]}")
         for ref in refs(self._owner, host, verdict(answers[1], host, "cannot look")):
             if ref.name == name and (ref.name != f"{NODE}/{HEAD}" or "gcs" in ref.facts):
@@ -149,16 +162,17 @@ def label_data(label: Label) -> dict[str, Any]:
     return asdict(label)
 
 
-def config_of(wanted: Resource, python: str, gcs: str) -> dict[str, Any]:
+def config_of(wanted: Resource, python: str, gcs: str, wheels: Mapping[str, str]) -> dict[str, Any]:
     """What the node program is told; words in braces are known on the host alone."""
     body = wanted.body
-    site = Site(home="{home}", temp="{temp}", python=python, ip="{ip}", loopback=False, gcs=gcs)
+    peers = tuple(dict.fromkeys([*body["peers"], *([gcs.rpartition(":")[0]] if gcs else [])]))
+    site = Site(home="{home}", temp="{temp}", python=python, ip="{ip}", loopback=False, gcs=gcs, peers=peers)
     commands = tuple(body["setup"])
     setup = Setup(commands=commands, cwd="{home}", id=digest([commands, python]))
     patience = PATIENCE + (setup.patience if body["prepares"] else 0)
     node = node_of(body["node"])
     # What jobs and daemons leave in temporary places goes with the cluster.
-    node = replace(node, env={"TMPDIR": "{temp}/t", **node.env})
+    node = replace(node, env={"TMPDIR": "{temp}/t", **wheels, **node.env})
     return node_config(
         wanted.key,
         node,

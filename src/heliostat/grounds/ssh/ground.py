@@ -14,10 +14,11 @@ from heliostat.core.resource import NODE, Outcome, Ref, Resource
 from heliostat.core.spec import Spec
 from heliostat.engine.outcomes import as_they_come
 from heliostat.grounds.ssh import create as making
+from heliostat.grounds.ssh.copies import Copying
 from heliostat.grounds.ssh.deal import hosts_of
-from heliostat.grounds.ssh.hosts import Hosts, ask, ask_all
+from heliostat.grounds.ssh.hosts import Hosts, ask, ask_all, base_order
 from heliostat.grounds.ssh.refs import SILENT, refs, silent
-from heliostat.grounds.ssh.want import DIRECTORY, want
+from heliostat.grounds.ssh.want import DIRECTORY, FILES, want
 from heliostat.ray.agent import verdict
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class SshGround:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        return (DIRECTORY, NODE)
+        return (DIRECTORY, FILES, NODE)
 
     def hear(self, emit: Emit) -> None:
         self._emit = emit
@@ -86,7 +87,7 @@ class SshGround:
         named: set[str] = set()
         while todo:
             asked |= todo
-            orders = {host: [{**making.base_order(owner, host), "do": "list"}] for host in sorted(todo)}
+            orders = {host: [{**base_order(owner, host), "do": "list"}] for host in sorted(todo)}
             for host, answers in (await ask_all(self.hosts, orders, pythons=self._pythons())).items():
                 if isinstance(answers, HelioError):
                     failed[host] = answers
@@ -126,14 +127,19 @@ class SshGround:
                 yield from silent(owner, host, want(self._known()), error)
 
     async def create(self, owner: Owner, wanted: Sequence[Resource]) -> AsyncIterator[Outcome]:
-        """Directories, then all nodes; workers wait for the head's port, not for the head."""
-        homes = [one for one in wanted if one.kind == DIRECTORY]
-        nodes = [one for one in wanted if one.kind == NODE]
+        """Directories, files, then all nodes; workers wait for the head's port, not for the head."""
+        homes, files, nodes = ([one for one in wanted if one.kind == kind] for kind in self.kinds)
         known = await self._lately(owner)
         work = making.Making(owner, self.hosts, known, self._emit)
         if homes:
             token = await self._token(known)
             async with aclosing(work.directories(homes, token)) as outcomes:
+                async for outcome in outcomes:
+                    yield outcome
+        if files:
+            copying = Copying(owner, self.hosts, self._emit)
+            deeds = [making.attempt(one.name, copying.make(one)) for one in files]
+            async with aclosing(as_they_come(deeds)) as outcomes:
                 async for outcome in outcomes:
                     yield outcome
         if nodes:
@@ -152,9 +158,9 @@ class SshGround:
         return making.new_token()
 
     async def delete(self, refs: Sequence[Ref]) -> AsyncIterator[Outcome]:
-        """Nodes, then directories; all hosts at once."""
+        """Nodes, then files, then directories; all hosts at once."""
         self._seen.clear()
-        for kind, do in ((NODE, "stop"), (DIRECTORY, "remove")):
+        for kind, do in ((NODE, "stop"), (FILES, "copy-drop"), (DIRECTORY, "remove")):
             deeds = [self._removal(ref, do) for ref in refs if ref.kind == kind]
             async with aclosing(as_they_come(deeds)) as outcomes:
                 async for outcome in outcomes:
@@ -162,7 +168,8 @@ class SshGround:
 
     async def _removal(self, ref: Ref, do: str) -> Outcome:
         host = ref.facts.get("host", "")
-        order = {**making.base_order(ref.owner, host), "do": do, "key": ref.key}
+        target = ref.facts.get("target", "")
+        order = {**base_order(ref.owner, host), "do": do, "key": ref.key, "target": target}
         try:
             pythons = [ref.facts["python"]] if "python" in ref.facts else self._pythons()
             answers = await ask(self.hosts, host, [order], pythons=pythons)

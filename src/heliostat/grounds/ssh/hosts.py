@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from heliostat.core.errors import HelioError
+from heliostat.core.errors import HelioError, MissingPart
+from heliostat.core.owner import Owner
 from heliostat.core.spec import SshSite
 from heliostat.engine.home import state_dir
 from heliostat.engine.ports import Shell
@@ -27,6 +28,7 @@ class Hosts:
     def __init__(self, site: SshSite, cluster: str, told: Told) -> None:
         self.site = site
         self.pythons: dict[str, str] = {}  # what has answered there
+        self.troubles: dict[str, HelioError] = {}  # hosts whose `host_setup` failed: no node starts there
         self._pool = Pool(state_dir() / "hosts" / cluster, told)
 
     def way(self, host: str) -> Way:
@@ -47,6 +49,20 @@ class Hosts:
 
     def close(self) -> None:
         self._pool.close()
+
+
+def base_order(owner: Owner, host: str) -> dict[str, Any]:
+    """What every order names: whose things, on which host."""
+    one = {"id": owner.id} if owner.cluster else {}
+    return {"principal": owner.principal, "cluster": owner.cluster, "host": host, **one}
+
+
+def no_python(host: str) -> HelioError:
+    return MissingPart(
+        f"there is no Python on {host}",
+        why="looked for python3, 3.8 or newer",
+        fix="install python3 there, or give python: the path of one",
+    )
 
 
 async def ask(

@@ -8,7 +8,7 @@ from typing import Any
 
 from heliostat.core.errors import HelioError
 from heliostat.core.owner import Owner
-from heliostat.core.resource import HEAD, Digests, Ref, Resource, State
+from heliostat.core.resource import HEAD, NODE, Digests, Ref, Resource, State
 from heliostat.grounds.ssh.want import DIRECTORY
 from heliostat.ray.label import Label, read_label
 from heliostat.ray.paths import node_dir, token_path
@@ -32,6 +32,10 @@ def refs(owner: Owner, host: str, answer: Mapping[str, Any]) -> Iterator[Ref]:
             yield _directory(label, host, found["path"])
         elif owner.cluster is not None and found["id"] == owner.id:
             yield _half_made(owner, host, found)
+    for found in answer["files"]:
+        label = read_label(_text(found["label"]))
+        if label is not None:
+            yield _copy(label, host, found["why"])
     for found in answer["nodes"]:
         label = read_label(_text(found["label"]))
         if label is not None:
@@ -64,6 +68,16 @@ def _half_made(owner: Owner, host: str, found: Mapping[str, Any]) -> Ref:
     )
 
 
+def _copy(label: Label, host: str, why: str) -> Ref:
+    target = label.facts.get("target", "")
+    return label.ref(
+        id=f"{host}:{target}",
+        state=State.BROKEN if why else State.READY,
+        removal=f"ssh {host} rm -r {target}",
+        facts={**label.facts, "host": host, **({"why": why} if why else {})},
+    )
+
+
 def _node(label: Label, host: str, found: Mapping[str, Any]) -> Ref:
     home = label.facts.get("home", "")
     facts = {**label.facts, "host": host}
@@ -89,7 +103,7 @@ def silent(owner: Owner, host: str, wanted: Iterable[Resource], error: HelioErro
     by_hand = f"ssh {host} rm -r .local/share/heliostat/ssh/{owner.id}/{host}"
     for resource in wanted:
         if resource.body.get("host") == host:
-            directory = resource.kind == DIRECTORY
+            directory, node = resource.kind == DIRECTORY, resource.kind == NODE
             yield Ref(
                 kind=resource.kind,
                 key=resource.key,
@@ -97,8 +111,8 @@ def silent(owner: Owner, host: str, wanted: Iterable[Resource], error: HelioErro
                 owner=owner,
                 state=State.PENDING,
                 needs=resource.needs,
-                # The directory counts as there; the node as not what it should be, so that `up` tries it.
-                digests=resource.digests if directory else Digests(replace=resource.digests.replace),
+                # The node alone counts as not what it should be, so that `up` tries it.
+                digests=Digests(replace=resource.digests.replace) if node else resource.digests,
                 created=0.0,
                 removal=f"{by_hand}    # or run `helio down` again once {host} answers" if directory else "",
                 facts={"host": host, SILENT: error.what, "why": why},

@@ -33,6 +33,7 @@ from heliostat.ray.node_program.belongings import (
     temp_of,
     write,
 )
+from heliostat.ray.node_program.copies import do_copy_begin, do_copy_drop, do_copy_finish, listed
 from heliostat.ray.node_program.processes import LABEL, Process, family, label_of, look, tell, wait_gone
 
 LABEL_FILE = "owner.json"
@@ -151,6 +152,7 @@ def do_list(order: Data) -> Data:
         "python": sys.executable,
         "nodes": [node(one) for one in alive.values()],
         "directories": [],
+        "files": [],
         "hosts": [],
     }
     for home in homes(order):
@@ -162,6 +164,7 @@ def do_list(order: Data) -> Data:
             {"path": home, "label": label, "made": made, "id": home.split(os.sep)[-2]}
         )
         answer["hosts"] += read(os.path.join(home, "hosts.json")).get("hosts", [])
+        answer["files"] += [one for one in listed(home) if owned(one["label"], order)]
         answer["nodes"] += dead(home, alive)
     return answer
 
@@ -184,7 +187,11 @@ def do_make(order: Data) -> Data:
         private_dir(path)
     for name in ("nodes", "store", "runs", "program", "locks"):
         private_dir(os.path.join(home, name))
-    write(os.path.join(home, LABEL_FILE), order["label"], once=True)
+    path = os.path.join(home, LABEL_FILE)
+    write(path, order["label"], once=True)
+    before, now = read(path), json.loads(order["label"])
+    if before["live"] != now["live"]:  # other tags, say: all else is as it was
+        write(path, json.dumps(dict(before, live=now["live"], facts=now["facts"])))
     if order["token"]:
         write(os.path.join(home, "token"), order["token"], once=True)
     known = read(os.path.join(home, "hosts.json")).get("hosts", [])
@@ -319,7 +326,16 @@ def refused(error: OSError, order: Data) -> Data:
 
 def main(orders: list[Data]) -> None:
     """Obey each in turn; what one of them comes to says nothing about the next."""
-    deeds = {"list": do_list, "make": do_make, "converge": do_converge, "stop": do_stop, "remove": do_remove}
+    deeds = {
+        "list": do_list,
+        "make": do_make,
+        "copy-begin": do_copy_begin,
+        "copy-finish": do_copy_finish,
+        "copy-drop": do_copy_drop,
+        "converge": do_converge,
+        "stop": do_stop,
+        "remove": do_remove,
+    }
     answers: list[Data] = []
     for order in orders:
         try:

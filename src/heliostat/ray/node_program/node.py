@@ -102,7 +102,8 @@ def environment(node: Node) -> dict[str, str]:
     if os.path.exists(os.path.join(bin_dir, os.pardir, "pyvenv.cfg")):
         env["VIRTUAL_ENV"] = os.path.dirname(bin_dir)  # that of the node, not of whoever started it
     proxied = env.get("no_proxy") or env.get("NO_PROXY")
-    env["no_proxy"] = env["NO_PROXY"] = ",".join(filter(None, [proxied, "localhost,127.0.0.1", config["ip"]]))
+    near = ["localhost,127.0.0.1", config["ip"], *config.get("peers", ())]
+    env["no_proxy"] = env["NO_PROXY"] = ",".join(filter(None, [proxied, *dict.fromkeys(near)]))
     env |= {key: fill(value, node.ports) for key, value in config["env"].items()}
     env[LABEL] = node.label.decode()
     return env
