@@ -16,7 +16,7 @@ MOST = 100_000  # lines
 
 
 def as_sets(spec: Spec) -> str | None:
-    """The hosts of the file's inventories as a `--set` that takes their place; nothing when there are none."""
+    """The hosts of the file's inventories as a `--set` that takes their place; nothing if there are none."""
     hosts = hosts_of(spec)
     return None if hosts is None else f"ssh.hosts={json.dumps(hosts)}"
 

@@ -78,9 +78,7 @@ def load(
     if decoded.spec.where == "ssh":
         from heliostat.engine.inventory import as_sets, named_in
 
-        if (
-            known := as_sets(decoded.spec)
-        ) is not None:  # once more: how many there are decides about workers
+        if (known := as_sets(decoded.spec)) is not None:  # once more: their number decides about workers
             named = decoded.spec.ssh.hosts
             decoded = decode(text, source=shown, folder=folder, env=env, sets=(*sets, known), makes=makes)
             decoded = replace(decoded, origins=tuple(named_in(decoded.origins, named)))
