@@ -253,7 +253,8 @@ def train_image(engine: Engine) -> None:
     recipe = engine.folder / "Dockerfile"
     recipe.write_text(f"FROM {RAY_IMAGE}\nCOPY packages {packages_folder()}\n")
     context = engine.folder / "train.tar"
-    with tarfile.open(context, "w") as archive:
+    # The engine looks at the first 512 bytes: the headers of Python's usual format are longer.
+    with tarfile.open(context, "w", format=tarfile.GNU_FORMAT) as archive:
         archive.add(recipe, arcname="Dockerfile")
         for name in sorted(names):
             for file in importlib.metadata.files(name) or ():
