@@ -236,17 +236,6 @@ def download(folder: Path, *names: str) -> Path | None:
     return folder if done.returncode == 0 else None
 
 
-def layered(engine: Engine, name: str, base: str, folders: dict[Path, str]) -> None:
-    """An image with these folders on top of another."""
-    lines = [f"FROM {base}"]
-    with tempfile.TemporaryDirectory(dir=engine.folder) as context:
-        for number, (folder, target) in enumerate(folders.items()):
-            shutil.copytree(folder, Path(context, str(number)))
-            lines.append(f"COPY {number} {target}")
-        Path(context, "Dockerfile").write_text("\n".join(lines))
-        engine.docker("build", "-q", "-t", name, context)
-
-
 def packages_folder() -> str:
     """Where Debian's Python looks for what is not Debian's."""
     return PACKAGES.format(f"{sys.version_info[0]}.{sys.version_info[1]}")
