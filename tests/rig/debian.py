@@ -17,7 +17,11 @@ LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/l
          "usr/bin/awk": "mawk", "usr/bin/which": "which.debianutils"}  # fmt: skip
 FOLDERS = {"tmp": 0o1777, "var/tmp": 0o1777, "root": 0o700, "proc": 0o755, "sys": 0o755, "dev": 0o755,
            "run": 0o755, "etc": 0o755, "home": 0o755, "usr/local/bin": 0o755}  # fmt: skip
-FILES = {"etc/passwd": "root:x:0:0:root:/root:/bin/bash\n", "etc/group": "root:x:0:\n"}
+FILES = {
+    "etc/passwd": "root:x:0:0:root:/root:/bin/bash\n",
+    "etc/group": "root:x:0:\n",
+    "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+}
 LEFT_OUT = re.compile(r"/usr/share/(doc|man|locale|info|lintian|bug)/|/usr/lib/python3/dist-packages/")
 
 
