@@ -1,4 +1,4 @@
-"""A headless Chromium, driven by its own DevTools protocol: open a page, type, look, take a picture."""
+"""A headless Chromium, driven by its own DevTools protocol: open a page, click, look, take a picture."""
 
 from __future__ import annotations
 
@@ -86,16 +86,6 @@ class Browser:
         )
         for kind in ("mousePressed", "mouseReleased"):
             self._ask("Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1], button="left", clickCount=1)
-
-    def shift_enter(self) -> None:
-        for kind in ("rawKeyDown", "keyUp"):
-            self._ask(
-                "Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", modifiers=8,
-                windowsVirtualKeyCode=13, nativeVirtualKeyCode=13,
-            )  # fmt: skip
-
-    def type(self, text: str) -> None:
-        self._ask("Input.insertText", text=text)
 
     def picture(self, name: str) -> Path:
         """Kept outside of the repository: where HELIO_ARTEFACTS says, else with other temporary files."""
