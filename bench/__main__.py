@@ -15,6 +15,7 @@ FAMILIES = {
     "start": "start-up of --help and status: CPU time, best run",
     "up": "1 + 3 nodes on this machine: up, no-op up, status, down",
     "ssh": "4 hosts over ssh: up, no-op up, exec, push, down, beside `ray up` (root)",
+    "compose": "1 + 2 containers on an engine: up, no-op up, beside the bare `docker compose up` (root)",
     "thousand": "up to 1,000 simulated hosts of 1 s a command",
     "jobs": "echo hi as a job, end to end",
     "push": "1, 1,000 and 100,000 files, one of them changed",

@@ -4,68 +4,20 @@ from __future__ import annotations
 
 import http.client
 import json
-import signal
 import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.e2e.boxed import SECRET, of_ours, opened
 from tests.machine import Machine
-from tests.rig.docker import RAY_IMAGE, Engine
+from tests.rig.docker import LAB_IMAGE, RAY_IMAGE, Engine
 
 pytestmark = [pytest.mark.docker, pytest.mark.ray, pytest.mark.slow]
 
-FILE = f"""\
-cluster: box
-where: compose
-image: {RAY_IMAGE}
-docker: {{ pull: never }}
-head: {{ cpus: 1, shm: 200 MB }}
-workers: {{ count: 2, cpus: 1, shm: 200 MB }}
-volumes: {{ food11: /mnt, mine: "/mine" }}
-observe: {{ prometheus: true, grafana: false }}
-secrets: [ BOX_SECRET ]
-setup: [ "echo prepared >/opt/prepared" ]
-"""
-HELLO = """\
-import os, socket, time
-import ray
-
-ray.init(log_to_driver=False)
-
-@ray.remote(num_cpus=1, scheduling_strategy="SPREAD")
-def where():
-    time.sleep(0.3)
-    return socket.gethostname(), open("/opt/prepared").read().strip(), len(os.environ["BOX_SECRET"])
-
-print(*sorted(set(ray.get([where.remote() for _ in range(9)]))))
-open("/mine/left", "w").write("by a job")
-"""
-SECRET = "a-word-that-nobody-else-has"
 TARGETS = "http://prometheus:9090/api/v1/targets?state=active"
-
-
-@pytest.fixture(scope="module")
-def box(engine: Engine) -> Iterator[Machine]:
-    with tempfile.TemporaryDirectory() as home:
-        made = Machine(Path(home), BOX_SECRET=SECRET)
-        (made.folder / "helio.yaml").write_text(FILE)
-        (made.folder / "hello.py").write_text(HELLO)
-        engine.docker("volume", "create", "food11")
-        made("up", "--yes")
-        try:
-            yield made
-        finally:
-            made("down", "--yes")
-
-
-def of_ours(engine: Engine, kind: str) -> list[str]:
-    return engine.docker(kind, "ls", "-q", "--filter", "label=heliostat.kind").split()
 
 
 def nodes(box: Machine) -> dict[str, str]:
@@ -91,7 +43,10 @@ def test_prometheus_gets_figures_from_every_node(box: Machine) -> None:
     assert health == dict.fromkeys(
         ("head:8080", "worker-1:8080", "worker-2:8080", "head:44217", "head:44227"), "up"
     )
-    assert box.json("status")["status"]["services"][0]["key"] == "prometheus"
+    services = box.json("status")["status"]["services"]
+    assert {one["key"]: one["facts"]["health"] for one in services} == dict.fromkeys(
+        ("prometheus", "storage", "notebook"), "healthy"
+    )
 
 
 def test_prometheus_understands_every_query_of_rays_dashboards(box: Machine) -> None:
@@ -107,22 +62,15 @@ def test_prometheus_understands_every_query_of_rays_dashboards(box: Machine) -> 
 def test_a_service_shows_its_log_and_its_page(box: Machine) -> None:
     assert "ray start --address=head:6379" in box("logs", "--node", "worker-1").stdout
     assert "Server is ready to receive web requests" in box("logs", "prometheus").stdout
-    words = [sys.executable, "-m", "heliostat", "open", "prometheus", "--no-browser", "--json"]
-    with subprocess.Popen(words, cwd=box.folder, env=box.env, stdout=subprocess.PIPE, text=True) as opened:
-        try:
-            assert opened.stdout is not None
-            url = urlsplit(json.loads(opened.stdout.readline())["url"])
-            headers = {"Host": url.netloc}
-            door = http.client.HTTPConnection("127.0.0.1", url.port or 0, timeout=30)
-            door.request("GET", f"{url.path}?{url.query}", headers=headers)
-            answer = door.getresponse()
-            cookie = (answer.headers["Set-Cookie"] or "").partition(";")[0]
-            door = http.client.HTTPConnection("127.0.0.1", url.port or 0, timeout=30)
-            door.request("GET", "/api/v1/status/buildinfo", headers={**headers, "Cookie": cookie})
-            assert json.load(door.getresponse())["status"] == "success"
-        finally:
-            opened.send_signal(signal.SIGINT)
-            opened.wait(30)
+    with opened(box, "prometheus") as address:
+        url = urlsplit(address)
+        headers = {"Host": url.netloc}
+        door = http.client.HTTPConnection("127.0.0.1", url.port or 0, timeout=30)
+        door.request("GET", f"{url.path}?{url.query}", headers=headers)
+        cookie = (door.getresponse().headers["Set-Cookie"] or "").partition(";")[0]
+        door = http.client.HTTPConnection("127.0.0.1", url.port or 0, timeout=30)
+        door.request("GET", "/api/v1/status/buildinfo", headers={**headers, "Cookie": cookie})
+        assert json.load(door.getresponse())["status"] == "success"
 
 
 def test_nothing_listens_beyond_the_containers(engine: Engine, box: Machine) -> None:
@@ -139,6 +87,19 @@ def test_no_secret_is_in_what_docker_shows(engine: Engine, box: Machine) -> None
     shown += "".join(engine.docker("logs", one) for one in of_ours(engine, "container"))
     assert token not in shown
     assert SECRET not in shown
+
+
+def test_no_secret_is_on_a_disk_but_where_it_is_used(engine: Engine, box: Machine) -> None:
+    """Neither here nor in what the engine keeps of containers: what they were told and what they are."""
+    token = box("exec", "head", "--", "cat", "/helio/token").stdout.strip().encode()
+    kept = engine.folder / "data"
+    told = [*kept.glob("overlay2/*/diff/etc/heliostat/*"), *kept.glob("containers/*/*")]
+    assert len([path for path in told if path.name == "node.json"]) == 3
+    for path in (*told, *box.home.rglob("*")):
+        if path.is_file() and path.name != ".env":
+            text = path.read_bytes()
+            assert token not in text, path
+            assert SECRET.encode() not in text, path
 
 
 def test_a_killed_worker_stays_away_until_up_brings_it_back(engine: Engine, box: Machine) -> None:
@@ -162,8 +123,10 @@ def test_up_builds_an_image_of_ones_own(engine: Engine, box: Machine) -> None:
     (box.folder / "Dockerfile").write_text(
         f"FROM {RAY_IMAGE}\nCOPY hello.py /own/\nRUN echo built >/own/word\n"
     )
+    (box.folder / "Dockerfile.lab").write_text(f"FROM {LAB_IMAGE}\nRUN echo lab >/word\n")
     text = (
         "cluster: own\nwhere: compose\ndockerfile: ./Dockerfile\nhead: {cpus: 1, shm: 200 MB}\nworkers: 0\n"
+        "notebook: {dockerfile: ./Dockerfile.lab}\n"
     )
     (box.folder / "own.yaml").write_text(text)
     built = box("image", "build", "-f", "own.yaml")
@@ -173,17 +136,7 @@ def test_up_builds_an_image_of_ones_own(engine: Engine, box: Machine) -> None:
     engine.docker("image", "rm", "-f", name)
     assert "image built" in box("up", "-f", "own.yaml", "--yes").stderr
     assert box("exec", "-f", "own.yaml", "head", "--", "cat", "/own/word").stdout == "built\n"
+    assert "Jupyter Server" in box("-f", "own.yaml", "logs", "notebook").stdout
     box("down", "-f", "own.yaml", "--yes")
     refused = box("image", "push", "-f", "own.yaml", "--name", "127.0.0.1:1/none", code=2)
     assert "there is no such image on this engine" in refused.stderr
-
-
-def test_down_keeps_data_when_asked_and_never_touches_what_was_there(engine: Engine, box: Machine) -> None:
-    proof = box.json("down", "--keep-data", "--yes")["proofs"][0]
-    assert (proof["left"], [ref["key"] for ref in proof["kept"]]) == ([], ["mine"])
-    assert of_ours(engine, "container") == of_ours(engine, "network") == []
-    box("up", "--yes")
-    assert box("exec", "worker-1", "--", "cat", "/mine/left").stdout == "by a job"
-    box("down", "--yes")
-    assert of_ours(engine, "volume") == []
-    assert engine.docker("volume", "ls", "-q").split() == ["food11"]

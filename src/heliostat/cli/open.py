@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -14,8 +14,6 @@ from heliostat.cli.command import helio_command
 from heliostat.cli.options import Options
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
     from heliostat.cli.session import Session
     from heliostat.engine.ports import Site
     from heliostat.ray.doorway import Doorway
@@ -28,7 +26,11 @@ if TYPE_CHECKING:
     short_help="Open the dashboard in the browser.",
     example="helio open dashboard\nhelio open grafana\nhelio open dashboard --no-browser --port 8265",
 )
-@click.argument("what", type=click.Choice(["dashboard", "grafana", "prometheus"]), default="dashboard")
+@click.argument(
+    "what",
+    type=click.Choice(["dashboard", "grafana", "prometheus", "notebook", "storage"]),
+    default="dashboard",
+)
 @click.option("--no-browser", is_flag=True, help="Print the address only.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="Listen here (default: any free port)."
@@ -43,26 +45,33 @@ def command(options: Options, what: str, no_browser: bool, port: int) -> int:
     return 0
 
 
-async def _door(site: Site, what: str, port: int) -> AbstractAsyncContextManager[Doorway]:
+@asynccontextmanager
+async def _door(site: Site, what: str, port: int) -> AsyncIterator[Doorway]:
     """To the dashboard, or to the page of what stands beside Ray."""
     from heliostat.core.errors import UsageError
     from heliostat.engine.nodes import head
-    from heliostat.engine.services import login_of, service
+    from heliostat.engine.services import login_of, page_of, service
     from heliostat.ray.doorway import dashboard, page
 
     found = await head(site)
     if what == "dashboard":
-        return dashboard(site.ground, found, port)
+        async with dashboard(site.ground, found, port) as door:
+            yield door
+        return
     ref = await service(site, what)
     if ref is None:
-        raise UsageError(f"{site.spec.cluster} has no {what}", fix="`observe` in its file asks for it")
-    return page(site.ground, found, ref.facts["address"], await login_of(site, ref), port)
+        key = "observe" if what in ("grafana", "prometheus") else what
+        asks = "storage: embedded" if what == "storage" else key
+        raise UsageError(f"{site.spec.cluster} has no {what}", fix=f"`{asks}` in its file asks for it")
+    login = await login_of(site, ref)
+    async with page_of(site, ref, found) as address, page(site.ground, found, address, login, port) as door:
+        yield door
 
 
 async def _open(session: Session, site: Site, what: str, port: int, *, browser: bool) -> None:
     import asyncio
 
-    async with await _door(site, what, port) as door:
+    async with _door(site, what, port) as door:
         address = door.address()
         session.show([address], {"verb": "open", "url": address})
         with shown(door.address()) if browser else no_page():

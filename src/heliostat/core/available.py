@@ -35,8 +35,8 @@ HONOURED: Mapping[str, frozenset[str]] = {
     | _nodes(_NODE | {"host_setup"}, frozenset({"count", "at_least"})),
     "compose": _EVERYWHERE
     | _JOB
-    | {"ray", "python", "image", "dockerfile", "docker.pull", "volumes", "setup", "storage"}
-    | {"auth", "tags", "compose", "observe"}
+    | {"ray", "python", "image", "dockerfile", "docker.pull", "registry", "volumes", "setup", "storage"}
+    | {"auth", "tags", "compose", "observe", "notebook", "expose"}
     | _nodes(_NODE | {"image", "volumes"}, frozenset({"count", "at_least"})),
 }
 
@@ -71,11 +71,18 @@ def _shares(spec: Spec) -> Iterator[Refusal]:
             yield (*path, "gpus"), "giving the same `devices` to more than one worker"
 
 
+def _ipv4(spec: Spec) -> Iterator[Refusal]:
+    """Containers have no other address."""
+    for service, network in spec.expose.items():
+        if ":" in network:
+            yield ("expose", service), f"an IPv6 network such as {network}"
+
+
 # Values of honoured keys that do not work there yet.
 REFUSED: Mapping[str, tuple[Callable[[Spec], Iterator[Refusal]], ...]] = {
     "local": (_fixed_counts, _own_store, _shares),
     "ssh": (_fixed_counts, _own_store),
-    "compose": (_fixed_counts, _shares),
+    "compose": (_fixed_counts, _shares, _ipv4),
 }
 
 

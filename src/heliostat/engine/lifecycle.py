@@ -17,7 +17,7 @@ from heliostat.engine.erase import erase
 from heliostat.engine.look import Look, listing, look
 from heliostat.engine.losses import job_lines, lost_by, lost_with, price_line, running_jobs
 from heliostat.engine.patience import PATIENCE, Patience
-from heliostat.engine.ports import Kinds, Site
+from heliostat.engine.ports import Foresees, Kinds, Site
 from heliostat.engine.raising import Raising
 from heliostat.engine.runname import new_run
 from heliostat.engine.status import status_of
@@ -26,8 +26,10 @@ KEEPING = "down --keep-data"  # as the journal calls it: whoever finishes it mus
 
 
 async def plan(site: Site, *, patience: Patience = PATIENCE) -> Plan:
-    """What `up` would do now."""
-    return plan_of(site, await look(site, patience=patience.look), patience)
+    """What `up` would do now; a file that cannot come true there is refused."""
+    found = plan_of(site, await look(site, patience=patience.look), patience)
+    await _possible(site, found)
+    return found
 
 
 def plan_of(site: Site, seen: Look, patience: Patience) -> Plan:
@@ -72,6 +74,7 @@ async def up(site: Site, *, keep: bool = False, adopt: bool = False, patience: P
             return result
         if busy is not None:
             raise busy
+        await _possible(site, plan)
         await _consent(site, plan, seen)
         raising = Raising(site=site, run=new_run(site, "up"), verb="up", keep=keep, patience=patience)
         verdict = await raising.carry_out(plan, seen)
@@ -184,6 +187,15 @@ def _left_behind(proof: Proof) -> LeftBehind:
         else "run `helio down` again"
     )
     return LeftBehind(f"{len(proof.left)} left behind: {names}", why="the place still lists it", fix=fix)
+
+
+async def _possible(site: Site, plan: Plan) -> None:
+    """Refuse what the place is known not to have; what nobody can know, making it will tell."""
+    if not plan.comes or not isinstance(site.ground, Foresees):
+        return
+    for one in await site.ground.foresee(site.owner, site.spec):
+        if one.error is not None:
+            raise one.error
 
 
 def all_alive(site: Site, plan: Plan, seen: Look) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from heliostat.core.checked import Checked
     from heliostat.core.event import Event
     from heliostat.core.intent import Intent
     from heliostat.core.job import Job, JobRequest, RayNode
@@ -130,8 +131,21 @@ class Services(Protocol):
         """What it wrote, the last of it."""
         ...
 
+    def page(self, service: Ref, head: Ref) -> AbstractAsyncContextManager[str]:
+        """Where its page is, host:port as the head sees it, as long as the context."""
+        ...
+
     async def login(self, service: Ref) -> str | None:
         """The Authorization header that signs a person in on its page; nothing where none is needed."""
+        ...
+
+
+@runtime_checkable
+class Foresees(Protocol):
+    """An optional power of a ground: to look whether a file can come true there, before anything is made."""
+
+    async def foresee(self, owner: Owner, spec: Spec, *, everything: bool = False) -> Sequence[Checked]:
+        """What the file asks for and how it is there; with `everything`, whatever a person might ask for."""
         ...
 
 

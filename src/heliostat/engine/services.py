@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 from heliostat.core.errors import TimedOut, Unavailable
 from heliostat.core.event import Step
@@ -46,6 +47,15 @@ async def log_of(site: Site, name: str | None) -> bytes | None:
     """What a service wrote; nothing when that is not the name of one."""
     ref = await service(site, name) if name else None
     return await site.ground.log(ref) if ref and isinstance(site.ground, Services) else None
+
+
+def page_of(site: Site, ref: Ref, head: Ref) -> AbstractAsyncContextManager[str]:
+    """Where its page is, as the head sees it."""
+    return (
+        site.ground.page(ref, head)
+        if isinstance(site.ground, Services)
+        else nullcontext(ref.facts["address"])
+    )
 
 
 async def login_of(site: Site, ref: Ref) -> str | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -16,12 +18,21 @@ from heliostat.shells.ssh import words
 from heliostat.shells.talk import CHUNK, Take, Talk
 
 # Runs in the container with its Python: one connection, both ways, each way ending by itself. It connects
-# only when it is told to, so that it can be started before it is needed.
+# only when it is told to, so that it can be started before it is needed. Where nobody listens yet it waits a
+# moment: starting another one costs the engine more.
 RELAY = """
-import os, socket, sys, threading
+import os, socket, sys, threading, time
 if not os.read(0, 1):
     sys.exit()
-far = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+last = time.monotonic() + 1.5
+while True:
+    try:
+        far = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+        break
+    except ConnectionRefusedError:
+        if time.monotonic() > last:
+            raise
+        time.sleep(0.05)
 def up():
     while data := os.read(0, 65536):
         far.sendall(data)
@@ -182,5 +193,6 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     """The relay in the container ends by itself when its input does."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
-            process.kill()
+            # Process.kill() would look for its end first, and asyncio complains when it misses that.
+            os.kill(process.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
         await process.wait()

@@ -52,6 +52,8 @@ _KNOWN: tuple[tuple[str, type[HelioError], str, str], ...] = (
     (r"[Mm]inimum memory limit|Range of CPUs", NoCapacity, "the engine refuses that size", "change it"),
     (r"already in use by container|network with name \S+ already exists|port is already allocated", Conflict,
      "something else has that name or port", "run this again"),
+    (r"unauthorized|no basic auth credentials|authentication required", Denied,
+     "the registry does not let you in", "correct the login that `registry` names, or its secret"),
     (r"pull access denied|manifest (for \S+ )?(unknown|not found)|No such image|repository does not exist",
      UsageError, "the image cannot be had",
      "correct `image`, log in (`docker login`), or build it: `helio image build`"),
@@ -87,6 +89,12 @@ class Docker:
     """An engine, as DOCKER_HOST, the current context, or a named context leads to it."""
 
     context: str | None = None
+    config: str | None = None  # the folder of the `docker` program's settings, where it is another
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What a call finds in its environment."""
+        return {**os.environ, **({"DOCKER_CONFIG": self.config} if self.config else {})}
 
     def words(self, *more: str) -> list[str]:
         return ["docker", *(("--context", self.context) if self.context else ()), *more]
@@ -101,7 +109,7 @@ class Docker:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                env={**os.environ, **(env or {})},
+                env={**self.env, **(env or {})},
                 start_new_session=True,
             )
         except FileNotFoundError as error:

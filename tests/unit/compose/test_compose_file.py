@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from heliostat.core.decode import decode
+from heliostat.core.errors import FileError
 from heliostat.core.owner import Owner
 from heliostat.core.resource import NODE, SERVICE, Resource
 from heliostat.grounds.compose.file import compose_file, dump
@@ -27,7 +28,7 @@ from heliostat.grounds.compose.want import want
 
 FILES = Path(__file__).with_name("files")
 OWNER = Owner("docker:me", "box")
-CASES = ("cpu", "cuda", "rocm")
+CASES = ("cpu", "cuda", "rocm", "platform")
 
 
 def containers(name: str) -> list[Resource]:
@@ -101,13 +102,12 @@ def test_each_amd_device_is_one_render_node_of_one_worker() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_nothing_is_published_and_nothing_comes_back_by_itself(name: str) -> None:
+def test_nothing_is_published_but_by_the_door_and_no_node_comes_back_by_itself(name: str) -> None:
+    nodes = {one.key for one in containers(name) if one.kind == NODE}
     for key, service in yaml.safe_load(made(name))["services"].items():
-        assert "ports" not in service
+        assert ("ports" in service) == (key == "door")
         # A node that somebody killed stays dead; what only stands beside Ray may come back.
-        assert service["restart"] == (
-            "unless-stopped" if key in ("prometheus", "grafana", "storage") else "no"
-        )
+        assert service["restart"] == ("no" if key in nodes else "unless-stopped")
         assert not re.search(r"privileged|network_mode|cap_add|docker\.sock", yaml.dump(service))
 
 
@@ -131,3 +131,52 @@ def test_no_secret_is_in_it() -> None:
     text = dump(compose_file(wanted, labels(wanted), Names(OWNER.id)))
     token_paths = re.findall(r"RAY_AUTH_TOKEN\w*", text)
     assert set(token_paths) == {"RAY_AUTH_TOKEN_PATH"}, "the token is made in the volume, by the first node"
+
+
+def test_the_door_publishes_what_the_file_exposes_and_knows_no_login() -> None:
+    service = yaml.safe_load(made("platform"))["services"]["door"]
+    assert [port["published"] for port in service["ports"]] == ["8265", "3000"]
+    (told,) = (
+        one.body["files"]["/etc/heliostat/door.json"] for one in containers("platform") if one.key == "door"
+    )
+    assert {(one["port"], one["network"]) for one in json.loads(told)} == {
+        (8265, "10.0.0.0/8"),
+        (3000, "0.0.0.0/0"),
+    }
+    assert service["volumes"] == []
+
+
+@pytest.mark.parametrize(
+    ("network", "why"),
+    [("0.0.0.0/0", "no login guards it"), ("fd00::/8", "IPv6"), ("everybody", "wants a network")],
+)
+def test_a_network_that_cannot_be_kept_to_is_refused(network: str, why: str) -> None:
+    text = f"cluster: c\nwhere: compose\nobserve: true\nexpose: {{ prometheus: '{network}' }}\n"
+    with pytest.raises(FileError, match=why):
+        decode(text, source="helio.yaml", folder="/", env={})
+
+
+def test_a_notebook_has_no_gpu_and_the_dashboard_listens_for_it_alone() -> None:
+    service = yaml.safe_load(made("platform"))["services"]["notebook"]
+    assert service["environment"] == {"NVIDIA_VISIBLE_DEVICES": "void"}
+    assert "deploy" not in service
+    assert {"type": "bind", "source": "/home/me/work/notebooks", "target": "/work"}.items() <= next(
+        one.items() for one in service["volumes"] if one["type"] == "bind"
+    )
+    assert "--dashboard-host=0.0.0.0" in told("platform")["head"]["args"]
+    assert "--dashboard-host=0.0.0.0" not in told("cpu")["head"]["args"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_password_is_in_it_fixed_or_generated(name: str) -> None:
+    """Each is made where it is used: what is told is where it lies."""
+    file = yaml.safe_load(made(name))
+    told = [*(env for one in file["services"].values() if (env := one.get("environment"))),
+            *(env for one in containers(name) if (env := one.body.get("env")))]  # fmt: skip
+    for env in told:
+        for variable, value in env.items():
+            if re.search(r"PASSW|SECRET|TOKEN|_KEY", variable):
+                assert value.startswith("/"), variable
+    words = r"(?i)(passw\w*|secret\w*|token|accesskey)[\"']?\s*[=:]\s*[\"']?[\w+/-]{4,}"
+    found = [one[0] for one in re.finditer(words, made(name)) if "FILE" not in one[0]]
+    assert [one for one in found if "auth" not in one and "token_path" not in one] == []

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from heliostat.core.errors import UsageError
 from heliostat.core.resource import NODE
-from heliostat.core.spec import Count, Group, Node, Spec
+from heliostat.core.spec import Count, Group, Node, Notebook, Spec
 from heliostat.grounds.compose.want import want
 from heliostat.shells.docker_images import recipe
 
@@ -41,3 +44,21 @@ def test_what_cannot_be_built_is_said(tmp_path: Path) -> None:
         want(spec(tmp_path))
     with pytest.raises(UsageError, match="nothing to build"):
         recipe(Spec(cluster="c"), "lab/ray:1")
+
+
+def test_a_notebook_is_the_nodes_own_image_with_jupyterlab_unless_it_names_another(tmp_path: Path) -> None:
+    plain = Spec(cluster="c", folder=str(tmp_path), image="lab/ray:1", setup=("pip install torch",))
+    one = lab_of(replace(plain, notebook=Notebook()))
+    assert one["recipe"]["text"].startswith("FROM lab/ray:1\nUSER root\nRUN pip install torch\nRUN ")
+    assert "pip install --no-cache-dir 'jupyterlab" in one["recipe"]["text"]
+    assert (one["image"], one["pull"]) == (one["recipe"]["name"], "never")
+    named = lab_of(replace(plain, notebook=Notebook(image="lab/jupyter:3")))
+    assert ("recipe" in named, named["image"], named["pull"]) == (False, "lab/jupyter:3", "missing")
+    (tmp_path / "Dockerfile.lab").write_text("FROM lab/jupyter:3\n")
+    built = lab_of(replace(plain, notebook=Notebook(dockerfile="Dockerfile.lab")))
+    assert built["recipe"]["context"] == str(tmp_path)
+
+
+def lab_of(spec: Spec) -> Mapping[str, Any]:
+    (found,) = (one.body for one in want(spec) if one.name == "service/notebook")
+    return found

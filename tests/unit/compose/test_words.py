@@ -39,6 +39,7 @@ SAID: tuple[tuple[str, type[HelioError]], ...] = (
     ('Conflict. The container name "/box-head" is already in use by container "5f"', Conflict),
     ("pull access denied for lab/ray, repository does not exist or may require 'docker login'", UsageError),
     ("No such image: lab/ray:1", UsageError),
+    ("unauthorized: authentication required", Denied),
     ('Get "https://registry.example/v2/": dial tcp: lookup registry.example: no such host', MissingPart),
     ("An image does not exist locally with the tag: lab/ray", UsageError),
     ("something nobody has heard of", Conflict),

@@ -106,10 +106,11 @@ class Whole:
 
     def _replaced(self, one: Service) -> None:
         """A service that heliostat brings itself: its image, command and volumes are not needed."""
-        text = {Role.BUCKET: "the store's bucket is made by heliostat"}.get(
-            one.role, "heliostat brings its own"
-        )
-        self.draft.ours(one.mark, f"services.{one.name}", text)
+        if one.role is Role.BUCKET:
+            text = "the store's bucket is made by heliostat and called helio: jobs find it as HELIO_STORAGE"
+            self.draft.near(one.mark, f"services.{one.name}", text)
+        else:
+            self.draft.ours(one.mark, f"services.{one.name}", "heliostat brings its own")
         self._ports(one)
         for name, _, mark in variables(one.keys.take("environment", "any")):
             if _SECRET.search(name):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 
 from heliostat.core.errors import Conflict, HelioError
-from heliostat.core.event import Step
+from heliostat.core.event import Progress, Step
 from heliostat.core.owner import Owner
 from heliostat.core.resource import NODE, SERVICE, Outcome, Ref, Resource, State
+from heliostat.core.spec import Spec
 from heliostat.engine import filelock
 from heliostat.engine.home import state_dir
 from heliostat.engine.ports import Emit
@@ -24,7 +25,8 @@ from heliostat.grounds.compose.want import HOME, NETWORK, VOLUME
 from heliostat.ray import program
 from heliostat.ray.paths import node_dir
 from heliostat.shells.docker_cli import Docker, translate
-from heliostat.shells.docker_images import Recipe, build, there
+from heliostat.shells.docker_images import Recipe, build, pull, steps_of, there
+from heliostat.shells.docker_login import signed_in
 
 
 @asynccontextmanager
@@ -45,8 +47,15 @@ def label_words(labels: Mapping[str, str]) -> list[str]:
 class Making:
     """One `create` on one engine."""
 
-    def __init__(self, docker: Docker, owner: Owner, emit: Emit = lambda _event: None) -> None:
+    def __init__(
+        self,
+        docker: Docker,
+        owner: Owner,
+        emit: Emit = lambda _event: None,
+        spec: Spec | None = None,
+    ) -> None:
         self._emit = emit
+        self._spec = spec  # whose logins are used
         self._docker = docker
         self._owner = owner
         self._names = Names(owner.id)
@@ -55,22 +64,33 @@ class Making:
         """What is right already stays; outcomes as they come."""
         async with held(self._owner):
             there = {ref.name: ref for ref in await listing(self._docker, self._owner)}
-            for one in wanted:
-                if one.kind in (NETWORK, VOLUME):
-                    yield await self._plain(one, there.get(one.name))
+            plain = [one for one in wanted if one.kind in (NETWORK, VOLUME)]
+            for outcome in await self._plain(plain, there):
+                yield outcome
             containers = [one for one in wanted if one.kind in (NODE, SERVICE)]
             for outcome in await self._containers(containers, there):
                 yield outcome
 
-    async def _plain(self, one: Resource, found: Ref | None) -> Outcome:
-        """A network or a volume. Their labels cannot change: other tags wait for another life."""
+    async def _plain(self, wanted: Sequence[Resource], there: Mapping[str, Ref]) -> list[Outcome]:
+        """Networks and volumes. Their labels cannot change: other tags wait for another life."""
+        new = [one for one in wanted if one.name not in there]
+        errors = dict(zip(new, await asyncio.gather(*map(self._simple, new)), strict=True))
+        refs = {ref.name: ref for ref in await listing(self._docker, self._owner)} if new else there
+        outcomes = []
+        for one in wanted:
+            error = errors.get(one)
+            if error is None and one.name not in refs:
+                error = Conflict(f"{one.name} vanished while it was made", why="something else removed it")
+            outcomes.append(Outcome(name=one.name, ref=None if error else refs[one.name], error=error))
+        return outcomes
+
+    async def _simple(self, one: Resource) -> HelioError | None:
+        """Make one; its error, if any."""
         try:
-            if found is None:
-                await (self._network if one.kind == NETWORK else self._volume)(one)
-                found = await self._found(one)
+            await (self._network if one.kind == NETWORK else self._volume)(one)
         except HelioError as error:
-            return Outcome(name=one.name, error=error)
-        return Outcome(name=one.name, ref=found)
+            return error
+        return None
 
     async def _network(self, one: Resource) -> None:
         labels = marks(self._owner, one, created=time.time())
@@ -87,12 +107,6 @@ class Making:
         labels = marks(self._owner, one, created=time.time(), facts=facts)
         words = [*label_words(labels), self._names.own_volume(one.key)]
         await self._docker.ask(f"cannot make the volume {one.key}", "volume", "create", *words)
-
-    async def _found(self, one: Resource) -> Ref:
-        for ref in await listing(self._docker, self._owner):
-            if ref.name == one.name:
-                return ref
-        raise Conflict(f"{one.name} vanished while it was made", why="something else removed it")
 
     async def _containers(self, wanted: Sequence[Resource], there: Mapping[str, Ref]) -> list[Outcome]:
         """All containers that are to be made, by one Compose; those that are right stay."""
@@ -112,29 +126,62 @@ class Making:
         try:
             if old:
                 await self._docker.ask("cannot replace a container", "rm", "-fv", *(ref.id for ref in old))
-            await self._built(todo)
-            error = await self._up(todo, names)
+            with signed_in(self._docker, self._spec) if self._spec else nullcontext(self._docker) as docker:
+                await self._built(docker, todo)
+                await self._pulled(docker, todo)
+                error = await self._up(docker, todo, names)
         except HelioError as trouble:
             return [*outcomes, *(Outcome(name=one.name, error=trouble) for one in todo)]
         return [*outcomes, *await self._verdicts(todo, error)]
 
-    async def _built(self, wanted: Sequence[Resource]) -> None:
-        """The file's own image, where the engine does not have it yet."""
-        recipes = {Recipe(**one.body["recipe"]) for one in wanted if one.body.get("recipe")}
-        for recipe in recipes:
-            if not await there(self._docker, recipe.name):
-                self._emit(Step(subject="image", state="building", detail=recipe.name))
-                await build(self._docker, recipe, lambda _data: None)
-                self._emit(Step(subject="image", state="built", detail=recipe.name, done=True))
+    async def _built(self, docker: Docker, wanted: Sequence[Resource]) -> None:
+        """The file's own images, where the engine does not have them yet."""
+        for one in wanted:
+            if not one.body.get("recipe"):
+                continue
+            recipe = Recipe(**one.body["recipe"])
+            if await there(docker, recipe.name):
+                continue
+            self._emit(Step(subject="image", state="building", detail=recipe.name))
+            try:
+                await build(docker, recipe, self._follower(recipe.name))
+            except HelioError as error:
+                if one.kind == SERVICE and not recipe.context:
+                    error.fix = "name an image that has JupyterLab: `notebook: { image: … }`"
+                raise
+            self._emit(Step(subject="image", state="built", detail=recipe.name, done=True))
 
-    async def _up(self, wanted: Sequence[Resource], names: Names) -> HelioError | None:
+    def _follower(self, name: str) -> Callable[[bytes], None]:
+        """Hears what a build says."""
+        tell = self._teller(name, "steps")
+        return lambda data: tell(*steps_of(data))
+
+    def _teller(self, name: str, unit: str) -> Callable[[int, int], None]:
+        """Says how far an image is; nothing where nobody knows of how many."""
+
+        def tell(done: int, count: int) -> None:
+            if count:
+                self._emit(Progress(what=f"image {name}", done=done, total=count, unit=unit))
+
+        return tell
+
+    async def _pulled(self, docker: Docker, wanted: Sequence[Resource]) -> None:
+        """Images first, one after the other, with a word on how far they are: some have gigabytes."""
+        for name, policy in {one.body["image"]: one.body["pull"] for one in wanted}.items():
+            if policy == "never" or (policy == "missing" and await there(docker, name)):
+                continue
+            self._emit(Step(subject="image", state="pulling", detail=name))
+            await pull(docker, name, self._teller(name, "layers"))
+            self._emit(Step(subject="image", state="pulled", detail=name, done=True))
+
+    async def _up(self, docker: Docker, wanted: Sequence[Resource], names: Names) -> HelioError | None:
         """Hand them to Compose; its error, if any, may concern only some of them."""
         now = time.time()
         labels = {one.key: marks(self._owner, one, created=now, facts=facts_of(one)) for one in wanted}
         text = dump(compose_file(wanted, labels, names))
         words = ["compose", "-p", names.project, "-f", "-", "up", "-d", "--no-deps", "--no-recreate"]
         env = {"COMPOSE_IGNORE_ORPHANS": "1", "COMPOSE_ANSI": "never", "BUILDKIT_PROGRESS": "plain"}
-        result = await self._docker.run(*words, *(one.key for one in wanted), stdin=text.encode(), env=env)
+        result = await docker.run(*words, *(one.key for one in wanted), stdin=text.encode(), env=env)
         if result.code == 0:
             return None
         return translate("cannot start containers", result.err.decode(errors="replace"))

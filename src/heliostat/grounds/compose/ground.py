@@ -8,10 +8,11 @@ import getpass
 import os
 import re
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from heliostat.core.checked import Checked
 from heliostat.core.errors import HelioError
 from heliostat.core.owner import Owner
 from heliostat.core.resource import NODE, SERVICE, Outcome, Ref, Resource
@@ -26,10 +27,11 @@ _GONE = re.compile(r"[Nn]o such|not found|is already in progress")
 
 
 class ComposeGround:
-    """Implements Ground, Identity, Kinds, Tells and Services."""
+    """Implements Ground, Identity, Kinds, Tells, Services and Foresees."""
 
     def __init__(self) -> None:
         self._docker = Docker()
+        self._spec: Spec | None = None
         self._emit: Emit = lambda _event: None
 
     @property
@@ -43,6 +45,7 @@ class ComposeGround:
     async def principal(self, spec: Spec) -> str:
         """The account on the engine's machine, as far as anybody can tell: an engine knows no users."""
         self._docker = Docker(spec.compose.context)
+        self._spec = spec
         host = urlsplit(os.environ.get("DOCKER_HOST", ""))
         if host.scheme == "ssh" and host.username and not spec.compose.context:
             return f"docker:{host.username}"
@@ -59,7 +62,7 @@ class ComposeGround:
     async def create(self, owner: Owner, wanted: Sequence[Resource]) -> AsyncIterator[Outcome]:
         from heliostat.grounds.compose.create import Making
 
-        async with aclosing(Making(self._docker, owner, self._emit).all(wanted)) as outcomes:
+        async with aclosing(Making(self._docker, owner, self._emit, self._spec).all(wanted)) as outcomes:
             async for outcome in outcomes:
                 yield outcome
 
@@ -91,15 +94,39 @@ class ComposeGround:
         result = await self._docker.run("logs", "--tail", "2000", service.id)
         return result.out + result.err
 
+    @asynccontextmanager
+    async def page(self, service: Ref, head: Ref) -> AsyncIterator[str]:
+        """Each has one of its own, but for the store: a node makes one of what it holds."""
+        from heliostat.grounds.compose.services import STORAGE
+        from heliostat.grounds.compose.stored import browsed
+
+        if service.key != STORAGE:
+            yield service.facts["address"]
+            return
+        async with browsed(self._docker, head, service.facts["address"]) as address:
+            yield address
+
     async def login(self, service: Ref) -> str | None:
-        """Grafana's own password, read where it was made; Prometheus asks for none."""
+        """A password or token is read where it was made; Prometheus asks for none."""
+        from heliostat.grounds.compose.notebook import NOTEBOOK, TOKEN
         from heliostat.grounds.compose.services import GRAFANA, PASSWORD
 
+        if service.key == NOTEBOOK:
+            made = await self._docker.ask(
+                "cannot read the notebook's token", "exec", service.id, "cat", TOKEN
+            )
+            return f"token {made.strip()}"
         if service.key != GRAFANA:
             return None
         made = await self._docker.ask("cannot read Grafana's password", "exec", service.id, "cat", PASSWORD)
         pair = f"admin:{made.strip()}"
         return f"Basic {base64.b64encode(pair.encode()).decode()}"
+
+    async def foresee(self, owner: Owner, spec: Spec, *, everything: bool = False) -> Sequence[Checked]:
+        """The Foresees power."""
+        from heliostat.grounds.compose.foresee import foresee
+
+        return await foresee(self._docker, spec, owner.id, everything=everything)
 
     def shell(self, node: Ref) -> AbstractAsyncContextManager[Shell]:
         from heliostat.shells.docker import DockerShell

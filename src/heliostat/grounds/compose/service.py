@@ -138,7 +138,12 @@ def config_text(resource: Resource) -> str:
         memory=int(node.memory * 0.9) if node.memory else None,
         shm=int(shm(node) * STORE_PART),
         env={**visible(node, tuple(body["devices"])), **body["env"]},
-        start_args=(*(() if node.cpus is not None else ("--num-cpus={helio-cpus}",)), *node.start_args),
+        start_args=(
+            *(() if node.cpus is not None else ("--num-cpus={helio-cpus}",)),
+            # Only where something beside it must reach it; still inside the cluster's own network.
+            *(("--dashboard-host=0.0.0.0",) if body.get("shown") else ()),
+            *node.start_args,
+        ),
     )
     site = Site(
         home=entry.HOME,
@@ -167,10 +172,10 @@ def setup_of(commands: list[str]) -> Setup:
 
 def program_text() -> str:
     """The entry's own text, with all that it lays down."""
-    from heliostat.grounds.compose.texts import entry_text
+    from heliostat.grounds.compose.texts import text_of
 
     bundle = {"digest": program.digest(), "files": program.files()}
-    return f"{entry_text()}\n\nmain({json.dumps(bundle)})\n"
+    return f"{text_of('entry')}\n\nmain({json.dumps(bundle)})\n"
 
 
 def node_of(data: Mapping[str, Any]) -> Node:

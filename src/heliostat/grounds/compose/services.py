@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator
 
 import yaml
 
 from heliostat.core.names import nodes_of
-from heliostat.core.resource import HEAD, SERVICE, Digests, Resource
+from heliostat.core.resource import HEAD, Resource
 from heliostat.core.spec import Spec
 from heliostat.grounds.compose import entry
+from heliostat.grounds.compose.beside import Beside, resource_of
 from heliostat.grounds.compose.service import PORTS
-from heliostat.grounds.compose.want import CLUSTER, NETWORK, VOLUME, digest
+from heliostat.grounds.compose.want import VOLUME
 
 PROMETHEUS, GRAFANA, STORAGE = "prometheus", "grafana", "storage"
 BOARDS = "dashboards"  # the volume through which Grafana gets the dashboards that Ray itself writes
@@ -24,23 +23,6 @@ EMBEDDED = "embedded"
 SCRAPE = 5  # seconds between two looks at a node
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
-    """One service: enough to write it down in a Compose file."""
-
-    key: str
-    image: str
-    port: int
-    argv: tuple[str, ...]
-    volume: str  # where its own volume is mounted
-    healthy: str  # a shell line that succeeds once it does what it is there for
-    text: str
-    files: Mapping[str, str] = field(default_factory=dict)  # path in the container: content
-    env: Mapping[str, str] = field(default_factory=dict)
-    reads: Mapping[str, str] = field(default_factory=dict)  # other volumes, and where they are mounted
-    user: str = ""
-
-
 def beside(spec: Spec) -> Iterator[Beside]:
     """Every service that the file asks for."""
     if spec.observe.prometheus:
@@ -49,38 +31,28 @@ def beside(spec: Spec) -> Iterator[Beside]:
         yield grafana()
     if spec.storage == EMBEDDED:
         yield storage()
+    if spec.notebook is not None:
+        from heliostat.grounds.compose.notebook import notebook
+
+        yield notebook(spec, spec.notebook)
+    if spec.expose:
+        from heliostat.grounds.compose.expose import door
+
+        yield door(spec)
 
 
 def resources(spec: Spec) -> Iterator[Resource]:
-    """A volume and a container for each."""
+    """A volume, where it needs one, and a container for each."""
     tags = {"tags": dict(spec.tags)}
     if spec.observe.grafana:
         yield Resource(kind=VOLUME, key=BOARDS, text="a volume for Ray's dashboards", body=tags)
     if spec.storage == EMBEDDED:
         yield Resource(kind=VOLUME, key=KEYS, text="a volume for the store's credentials", body=tags)
     for one in beside(spec):
-        text = f"a volume for {one.key}"
-        yield Resource(kind=VOLUME, key=one.key, text=text, body=tags, data=one.key == STORAGE)
-        body = {
-            "image": one.image,
-            "port": one.port,
-            "argv": list(one.argv),
-            "volume": one.volume,
-            "healthy": one.healthy,
-            "files": dict(one.files),
-            "env": dict(one.env),
-            "reads": dict(one.reads),
-            "user": one.user,
-            "pull": spec.docker.pull,
-        }
-        yield Resource(
-            kind=SERVICE,
-            key=one.key,
-            needs=(f"{NETWORK}/{CLUSTER}", *(f"{VOLUME}/{key}" for key in (one.key, *one.reads))),
-            digests=Digests(restart=digest(body)),
-            text=one.text,
-            body={**body, **tags},
-        )
+        if one.volume:
+            text = f"a volume for {one.key}"
+            yield Resource(kind=VOLUME, key=one.key, text=text, body=tags, data=one.key == STORAGE)
+        yield resource_of(one, spec)
 
 
 def prometheus(spec: Spec) -> Beside:
@@ -196,47 +168,6 @@ def storage() -> Beside:
         reads={KEYS: "/keys"},
         user="0:0",  # the credentials may be read by their account alone
     )
-
-
-def service(resource: Resource, *, name: str, labels: Mapping[str, str]) -> dict[str, Any]:
-    """What stands below `services:` for it."""
-    body, key = resource.body, resource.key
-    reads = [
-        {"type": "volume", "source": source, "target": target, "read_only": True}
-        for source, target in body["reads"].items()
-    ]
-    return {
-        "container_name": name,
-        "hostname": key,
-        "image": body["image"],
-        "pull_policy": body["pull"],
-        "entrypoint": list(body["argv"]),
-        "command": [],
-        **({"environment": dict(body["env"])} if body["env"] else {}),
-        **({"user": body["user"]} if body["user"] else {}),
-        "configs": [{"source": config_name(key, path), "target": path} for path in body["files"]],
-        "networks": {"cluster": {"aliases": [key]}},
-        "volumes": [{"type": "volume", "source": key, "target": body["volume"]}, *reads],
-        # Unlike a node it does nothing that a person would kill to learn from.
-        "restart": "unless-stopped",
-        "healthcheck": {
-            "test": ["CMD-SHELL", body["healthy"]],
-            "interval": "3s",
-            "timeout": "5s",
-            "retries": 3,
-            "start_period": "120s",
-        },
-        "labels": dict(labels),
-    }
-
-
-def config_name(key: str, path: str) -> str:
-    """A file of a service, in the Compose file's own list.
-
-    >>> config_name("prometheus", "/etc/heliostat/prometheus.yml")
-    'prometheus-heliostat-prometheus-yml'
-    """
-    return "-".join([key, *path.replace(".", "-").split("/")[-2:]])
 
 
 def variables(spec: Spec) -> dict[str, str]:

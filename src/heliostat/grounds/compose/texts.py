@@ -7,6 +7,6 @@ from functools import cache
 
 
 @cache
-def entry_text() -> str:
-    """The first program of a container."""
-    return importlib.resources.files("heliostat.grounds.compose").joinpath("entry.py").read_text("utf-8")
+def text_of(name: str) -> str:
+    """A program of a container."""
+    return importlib.resources.files("heliostat.grounds.compose").joinpath(f"{name}.py").read_text("utf-8")

@@ -61,7 +61,7 @@ def is_path(source: str) -> bool:
 
 def named_volumes(spec: Spec) -> Iterator[str]:
     """The names of volumes that the file mentions, each once."""
-    reserved = {HOME, "prometheus", "grafana", "dashboards", "storage", "keys"}
+    reserved = {HOME, "prometheus", "grafana", "dashboards", "storage", "keys", "notebook"}
     names = {source for _, node, _ in nodes_of(spec) for source in mounts(spec, node) if not is_path(source)}
     if taken := sorted(names & reserved):
         raise UsageError(
@@ -102,6 +102,7 @@ def _node(spec: Spec, name: str, node: Node, group: Group | None, devices: tuple
         "store": store(spec),
         # What is built here is in no registry.
         "pull": "never" if spec.dockerfile and not node.image else spec.docker.pull,
+        **({"shown": True} if name == HEAD and shown(spec) else {}),
     }
     shares = {
         "folder": spec.folder,
@@ -119,6 +120,11 @@ def _node(spec: Spec, name: str, node: Node, group: Group | None, devices: tuple
         text=describe(name, node, devices),
         body={**body, **shares},
     )
+
+
+def shown(spec: Spec) -> bool:
+    """Whether something beside Ray must reach the dashboard."""
+    return spec.notebook is not None or "dashboard" in spec.expose
 
 
 def describe(name: str, node: Node, devices: tuple[str, ...]) -> str:

@@ -1,0 +1,1 @@
+"""Where helio itself runs beside the cluster: a notebook's container."""
