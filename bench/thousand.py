@@ -67,8 +67,17 @@ class Nowhere(Hosts):
     """Hosts by the thousand, each a dictionary."""
 
     def __init__(self) -> None:
-        self.pythons = {}
         self._there: dict[str, Far] = {}
+
+    async def ask(
+        self, host: str, orders: Sequence[Mapping[str, Any]], *, pythons: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
+        """The agent's answers after a second: no program of ours runs there, each is made up."""
+        del pythons
+        far = self._there.setdefault(host, Far(host))
+        line = json.dumps(list(orders)).encode()  # what would travel
+        await asyncio.sleep(LATENCY)
+        return [{"ok": True, **far.obey(order)} for order in json.loads(line)]
 
     @asynccontextmanager
     async def shell(self, host: str, *, home: str = "", python: str = "") -> AsyncIterator[Any]:
@@ -93,14 +102,11 @@ class Far:
         cwd: str | None = None,
         on_output: Callable[[str, bytes], None] | None = None,
     ) -> Result:
-        del env, cwd, on_output
+        del env, cwd, on_output, stdin
         await asyncio.sleep(LATENCY)
-        if command[0] == "cat":
-            return Result(0, b"token")
-        orders = json.loads(stdin)["orders"]
-        return Result(0, json.dumps([{"ok": True, **self._obey(order)} for order in orders]).encode())
+        return Result(0, b"token") if command[0] == "cat" else Result(127)
 
-    def _obey(self, order: Mapping[str, Any]) -> dict[str, Any]:
+    def obey(self, order: Mapping[str, Any]) -> dict[str, Any]:
         home = f"/home/me/{self.host}"
         if order["do"] == "make":
             label = json.loads(order["label"])

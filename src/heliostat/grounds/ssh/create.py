@@ -14,7 +14,7 @@ from heliostat.core.resource import HEAD, NODE, Outcome, Ref, Resource
 from heliostat.core.spec import Gpus, Node
 from heliostat.engine.outcomes import as_they_come
 from heliostat.engine.ports import Emit
-from heliostat.grounds.ssh.hosts import Hosts, ask
+from heliostat.grounds.ssh.hosts import Hosts
 from heliostat.grounds.ssh.prepare import prepare
 from heliostat.grounds.ssh.refs import refs
 from heliostat.grounds.ssh.want import digest
@@ -129,7 +129,7 @@ class Making:
     async def _done(self, host: str, name: str, order: Mapping[str, Any], pythons: Sequence[str] = ()) -> Ref:
         """Have it done, and return what is listed there then: one round trip."""
         look = {**base_order(self._owner, host), "do": "list"}
-        answers = await ask(self._hosts, host, [order, look], pythons=pythons)
+        answers = await self._hosts.ask(host, [order, look], pythons=pythons)
         if answers is None:
             raise MissingPart(
                 f"there is no Python on {host}",

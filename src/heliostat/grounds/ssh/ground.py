@@ -15,7 +15,7 @@ from heliostat.core.spec import Spec
 from heliostat.engine.outcomes import as_they_come
 from heliostat.grounds.ssh import create as making
 from heliostat.grounds.ssh.deal import hosts_of
-from heliostat.grounds.ssh.hosts import Hosts, ask, ask_all
+from heliostat.grounds.ssh.hosts import Hosts, ask_all
 from heliostat.grounds.ssh.refs import SILENT, refs, silent
 from heliostat.grounds.ssh.want import DIRECTORY, want
 from heliostat.ray.agent import verdict
@@ -165,7 +165,7 @@ class SshGround:
         order = {**making.base_order(ref.owner, host), "do": do, "key": ref.key}
         try:
             pythons = [ref.facts["python"]] if "python" in ref.facts else self._pythons()
-            answers = await ask(self.hosts, host, [order], pythons=pythons)
+            answers = await self.hosts.ask(host, [order], pythons=pythons)
             if answers is not None:
                 verdict(answers[0], host, f"cannot remove {ref.key}")
         except Unavailable as error:

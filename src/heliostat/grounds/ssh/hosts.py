@@ -22,11 +22,10 @@ Answers = Mapping[str, "list[dict[str, Any]] | HelioError | None"]
 
 
 class Hosts:
-    """How each host is reached. A test, or a simulation of a thousand, puts another `shell` in."""
+    """How each host is reached. A simulation of a thousand puts another `shell` and `ask` in."""
 
     def __init__(self, site: SshSite, cluster: str, told: Told) -> None:
         self.site = site
-        self.pythons: dict[str, str] = {}  # what has answered there
         self._pool = Pool(state_dir() / "hosts" / cluster, told)
 
     def way(self, host: str) -> Way:
@@ -45,20 +44,16 @@ class Hosts:
         await shell.open()
         yield shell
 
+    async def ask(
+        self, host: str, orders: Sequence[Mapping[str, Any]], *, pythons: Sequence[str] = ()
+    ) -> list[dict[str, Any]] | None:
+        """One round trip to the host's agent, which stays there for the next."""
+        shell = SshShell(self._pool, self.way(host))
+        standing = await shell.standing(agent.command(pythons), agent.opening())
+        return await agent.ask(standing, host, orders)
+
     def close(self) -> None:
         self._pool.close()
-
-
-async def ask(
-    hosts: Hosts, host: str, orders: Sequence[Mapping[str, Any]], *, pythons: Sequence[str] = ()
-) -> list[dict[str, Any]] | None:
-    """One round trip to one host's agent."""
-    async with hosts.shell(host) as shell:
-        answers = await agent.ask(shell, host, orders, pythons=pythons, trusted=hosts.pythons.get(host, ""))
-    for answer in answers or ():
-        if answer.get("python"):
-            hosts.pythons[host] = answer["python"]
-    return answers
 
 
 async def ask_all(
@@ -68,7 +63,7 @@ async def ask_all(
 
     async def one(host: str) -> list[dict[str, Any]] | HelioError | None:
         try:
-            return await ask(hosts, host, orders[host], pythons=pythons)
+            return await hosts.ask(host, orders[host], pythons=pythons)
         except OtherHostKey:
             raise
         except HelioError as error:

@@ -22,10 +22,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from heliostat.core.errors import HelioError, MissingPart, TimedOut, Unavailable
+from heliostat.shells.ssh.standing import Standing
 from heliostat.shells.ssh.trouble import last_words, translate
 from heliostat.shells.ssh.words import Settled, Way, quoted_option, secure, settled
 
-SESSIONS = 8  # at once on one connection; sshd allows ten, and one of ours keeps it open
+SESSIONS = 8  # at once on one connection; sshd allows ten: one keeps it open, one is the standing command's
 OPENING = 32  # logins at once: each costs both ends some milliseconds of arithmetic
 SILENT = 20.0  # seconds for which a host that could not be reached is not tried again
 LOGIN = 30.0  # seconds for all of a login, slow start-up files included
@@ -70,6 +71,7 @@ class Link:
     errors: str  # the file that its complaints go to
     sessions: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SESSIONS))
     pins: str = ""
+    standing: Standing | None = None  # the command that stays on it
 
     def words(self, *more: str) -> list[str]:
         """An `ssh` that uses this connection."""
@@ -100,6 +102,8 @@ class Link:
         )
 
     def close(self) -> None:
+        if self.standing is not None:
+            self.standing.close()
         end(self.process)
 
 
