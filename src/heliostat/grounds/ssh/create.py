@@ -14,7 +14,7 @@ from heliostat.core.resource import HEAD, NODE, Outcome, Ref, Resource
 from heliostat.core.spec import Gpus, Node
 from heliostat.engine.outcomes import as_they_come
 from heliostat.engine.ports import Emit
-from heliostat.grounds.ssh.hosts import Hosts
+from heliostat.grounds.ssh.hosts import Hosts, base_order, final
 from heliostat.grounds.ssh.prepare import prepare
 from heliostat.grounds.ssh.refs import refs
 from heliostat.grounds.ssh.want import digest
@@ -24,12 +24,6 @@ from heliostat.ray.label import Label, label_of
 from heliostat.ray.node_config import Setup, Site, node_config
 
 PATIENCE = 120.0  # seconds for Ray's own start on a node
-
-
-def base_order(owner: Owner, host: str) -> dict[str, Any]:
-    """What every order names: whose things, on which host."""
-    one = {"id": owner.id} if owner.cluster else {}
-    return {"principal": owner.principal, "cluster": owner.cluster, "host": host, **one}
 
 
 class Making:
@@ -178,12 +172,6 @@ def node_of(data: Mapping[str, Any]) -> Node:
 
 def new_token() -> str:
     return secrets.token_hex(32)
-
-
-def final(error: HelioError) -> HelioError:
-    """Asking again at once would not help: what could be tried was tried."""
-    error.retry = False
-    return error
 
 
 async def attempt(name: str, work: Coroutine[None, None, Ref]) -> Outcome:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from heliostat.core.errors import HelioError
+from heliostat.core.owner import Owner
 from heliostat.core.spec import SshSite
 from heliostat.engine.home import state_dir
 from heliostat.engine.ports import Shell
@@ -21,11 +22,24 @@ from heliostat.shells.ssh.words import Way
 Answers = Mapping[str, "list[dict[str, Any]] | HelioError | None"]
 
 
+def base_order(owner: Owner, host: str) -> dict[str, Any]:
+    """What every order names: whose things, on which host."""
+    one = {"id": owner.id} if owner.cluster else {}
+    return {"principal": owner.principal, "cluster": owner.cluster, "host": host, **one}
+
+
+def final(error: HelioError) -> HelioError:
+    """Asking again at once would not help: what could be tried was tried."""
+    error.retry = False
+    return error
+
+
 class Hosts:
     """How each host is reached. A simulation of a thousand puts another `shell` and `ask` in."""
 
     def __init__(self, site: SshSite, cluster: str, told: Told) -> None:
         self.site = site
+        self._beginning: asyncio.Future[None] | None = None  # kept, or nobody would
         self._pool = Pool(state_dir() / "hosts" / cluster, told)
 
     def way(self, host: str) -> Way:
@@ -37,6 +51,16 @@ class Hosts:
     async def user(self, host: str) -> str:
         """Who logs in there, as OpenSSH itself sees it."""
         return (await self._pool.settle(self.way(host))).user
+
+    async def begin(self, host: str) -> None:
+        """Begin to log in: whoever asks that host next need not wait for all of it. Trouble is theirs."""
+
+        async def log_in() -> None:
+            with suppress(HelioError):
+                await self._pool.link(self.way(host))
+
+        self._beginning = asyncio.ensure_future(log_in())
+        await asyncio.sleep(0)  # `ssh` starts now
 
     @asynccontextmanager
     async def shell(self, host: str, *, home: str = "", python: str = "") -> AsyncIterator[Shell]:
