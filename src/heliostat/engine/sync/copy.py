@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heliostat.core import tree as trees
-from heliostat.core.errors import UsageError
+from heliostat.core.errors import Unavailable, UsageError
 from heliostat.core.resource import Ref
 from heliostat.core.sync import Copied
 from heliostat.engine.ports import Site
@@ -87,23 +87,29 @@ async def _push_to(site: Site, ref: Ref, coming: asyncio.Future[Source], remote:
         seen = await order(shell, ref, "glance", {"remote": remote})
         source = await asyncio.shield(coming)
         if source.file:
-            changes, based = await _differs(line, source, remote), False
+            missing = not seen["kind"]
+            changes, based = source.parcel.tree if missing else await _differs(line, source, remote), False
         else:
             if seen["kind"] == "file":
                 raise UsageError(f"{remote} is a file on {ref.key}", why="a folder is to go there")
             changes, based = await _difference(line, source, remote, seen)
         sent = {path: value for path, value in changes.items() if value}
         gone = [path for path in changes if path not in sent] if delete else []
-        await line.deliver(source.found.root, sent)
-        if changes or not based:
+        little = line.little(source.found.root, sent) if seen["empty"] else None
+        if little is None:
+            await line.deliver(source.found.root, sent, empty=bool(seen["empty"]))
+        if changes or not (based or source.file):
+            packed = await asyncio.to_thread(zlib.compress, trees.encode(changes), 1)
             ask = {
                 "remote": remote, "session": line.session, "delete": delete, "mode": source.mode,
-                "tree": source.parcel.digest, "base": based,
+                "tree": source.parcel.digest, "base": based, "length": len(packed),
                 "file": ("/" if remote.endswith("/") else "") + source.file if source.file else "",
             }  # fmt: skip
-            if changes or not source.file:
-                packed = await asyncio.to_thread(zlib.compress, trees.encode(changes), 1)
-                await order(shell, ref, "lay_target", ask, packed)
+            answer = await order(shell, ref, "lay_target", ask, packed + (little or b""))
+            line.refuse_wrong(sent, answer)
+            if "lacks" in answer:
+                what = f"{ref.key} lost files while they arrived"
+                raise Unavailable(what, why=answer["lacks"], fix="run this again")
         return Copied(
             node=ref.key, files=source.found.files, size=source.found.size,
             moved_files=line.moved_files, moved_bytes=line.moved_bytes, deleted=len(gone),

@@ -20,11 +20,10 @@ from heliostat.engine.sync.call import order
 from heliostat.engine.sync.digests import TRIES, changing
 from heliostat.engine.sync.feed import ChangedMeanwhileError, pieces, portions
 from heliostat.engine.sync.scan import Scan, cache_file, scan
-from heliostat.engine.sync.sending import Line
+from heliostat.engine.sync.sending import INLINE, Line
 from heliostat.engine.sync.stores import Spreads, distinct
 
 MOST = 2 * 10**9  # bytes that go without being asked for
-INLINE = 256 * 1024  # bytes of contents that go with the first order
 
 
 def run_dir(ref: Ref, run: str) -> str:

@@ -66,7 +66,7 @@ def lay(store: Store, ask: Order, stream: BinaryIO) -> Order:
 
 
 def glance(store: Store, ask: Order, _stream: BinaryIO) -> Order:
-    return target.glance(store, ask["remote"])
+    return dict(target.glance(store, ask["remote"]), empty=store.empty())
 
 
 def compare(_store: Store, ask: Order, stream: BinaryIO) -> Order:
@@ -81,7 +81,10 @@ def kinds(_store: Store, ask: Order, _stream: BinaryIO) -> Order:
 
 
 def lay_target(store: Store, ask: Order, stream: BinaryIO) -> Order:
-    return target.lay_target(store, ask, trees.decode(zlib.decompress(stream.read())))
+    """Behind the changes stands what they need, where that is little."""
+    changes = trees.decode(zlib.decompress(stream.read(ask["length"])))
+    _, wrong = store.take(stream, ask["session"])
+    return {"wrong": wrong} if wrong else target.lay_target(store, ask, changes)
 
 
 ORDERS: dict[str, Callable[[Store, Order, BinaryIO], Order]] = {
