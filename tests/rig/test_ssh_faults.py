@@ -171,6 +171,30 @@ def test_noise_and_a_slow_login_change_nothing(lab: Make) -> None:
     assert (code, "no cluster lab" in said, "Welcome" in said) == (5, True, False), said
 
 
+def test_a_slow_link_is_only_slow_and_a_silent_one_is_named(lab: Make) -> None:
+    one = lab(1)
+    link = one.rig.slow(one.hosts[0], 0.05)
+    text = (one.folder / "helio.yaml").read_text().replace(one.hosts[0].name, link.name)
+    (one.folder / "helio.yaml").write_text(text)
+    code, said = one.helio("status")
+    assert (code, "no cluster lab" in said) == (5, True), said
+    link.silent = True
+    code, said = one.helio("status")
+    assert (code, f"{link.name} does not answer" in said) == (5, True), said
+
+
+def test_another_user_has_clusters_of_their_own(lab: Make) -> None:
+    """Both without sudo, which these hosts do not have."""
+    one = lab(1)
+    host = one.hosts[0]
+    host.sh("mkdir -p ~lab/.local/share/heliostat/ssh/lab-000000/x && chown -R lab: ~lab/.local")
+    for user, word in (("guest", "no cluster lab"), ("nobody", "none of your keys was accepted")):
+        names = f"hosts: [{host.name}], user: {user}"
+        (one.folder / "helio.yaml").write_text(f"cluster: lab\nwhere: ssh\nssh: {{ {names} }}\n")
+        code, said = one.helio("status")
+        assert (code, word in said) == (5 if user == "guest" else 6, True), said
+
+
 def test_a_login_shell_that_runs_nothing(lab: Make) -> None:
     one = lab(1)
     one.hosts[0].login_shell("/bin/false")

@@ -22,6 +22,7 @@ from heliostat.engine.sync.feed import ChangedMeanwhileError
 from heliostat.engine.sync.fetch import receive
 from heliostat.engine.sync.scan import Scan, scan
 from heliostat.engine.sync.sending import Line
+from heliostat.engine.sync.spreading import spread
 from heliostat.engine.sync.stores import distinct
 from heliostat.engine.sync.work import Parcel, reporter, run_dir, tell
 
@@ -37,9 +38,9 @@ async def push(
         try:
             async with asyncio.TaskGroup() as group:
                 source = asyncio.ensure_future(asyncio.to_thread(_source, local))
-                tasks = [
-                    group.create_task(_push_to(site, ref, source, remote, delete)) for ref in distinct(nodes)
-                ]
+                refs = distinct(nodes)
+                ways = _Ways(site, refs, f"push-{secrets.token_hex(8)}")
+                tasks = [group.create_task(_push_to(ways, ref, source, remote, delete)) for ref in refs]
         except BaseExceptionGroup as errors:
             if not isinstance(errors.exceptions[0], ChangedMeanwhileError):
                 raise errors.exceptions[0] from None
@@ -80,10 +81,41 @@ def _source(local: Path) -> Source:
     return Source(found, Parcel(folder, full, tree, b"", "", "", tree), file=local.name)
 
 
-async def _push_to(site: Site, ref: Ref, coming: asyncio.Future[Source], remote: str, delete: bool) -> Copied:
+class _Ways:
+    """How each node comes by contents: the first from here, the others from it, what is missing from here."""
+
+    def __init__(self, site: Site, refs: Sequence[Ref], session: str) -> None:
+        self.site, self.session = site, session
+        self._first, self._count = refs[0], len(refs)
+        self._needs: dict[str, Ref | None] = {}
+        self._all_known, self._there = asyncio.Event(), asyncio.Event()
+
+    async def bring(
+        self, line: Line, root: bytes, tree: dict[bytes, bytes], needs: bool, empty: bool
+    ) -> None:
+        """Have there what is needed there, if it is; every node of them comes here once."""
+        self._needs[line.ref.key] = line.ref if needs else None
+        if len(self._needs) == self._count:
+            self._all_known.set()
+        if line.ref.key == self._first.key:
+            if needs:
+                await line.deliver(root, tree, empty=empty)
+                await self._all_known.wait()
+                others = [ref for key, ref in self._needs.items() if ref and key != self._first.key]
+                await spread(self.site, self._first, others, self.session)
+            self._there.set()
+        elif needs:
+            await self._there.wait()
+            await line.deliver(root, tree)
+
+
+async def _push_to(
+    ways: _Ways, ref: Ref, coming: asyncio.Future[Source], remote: str, delete: bool
+) -> Copied:
     """Look there while it is looked here; send what differs; lay it."""
+    site = ways.site
     async with site.ground.shell(ref) as shell:
-        line = Line(shell, ref, f"push-{secrets.token_hex(8)}", reporter(site, f"files to {ref.key}"))
+        line = Line(shell, ref, ways.session, reporter(site, f"files to {ref.key}"))
         seen = await order(shell, ref, "glance", {"remote": remote})
         source = await asyncio.shield(coming)
         if source.file:
@@ -96,8 +128,8 @@ async def _push_to(site: Site, ref: Ref, coming: asyncio.Future[Source], remote:
         sent = {path: value for path, value in changes.items() if value}
         gone = [path for path in changes if path not in sent] if delete else []
         little = line.little(source.found.root, sent) if seen["empty"] else None
-        if little is None:
-            await line.deliver(source.found.root, sent, empty=bool(seen["empty"]))
+        needs = bool(sent) and little is None
+        await ways.bring(line, source.found.root, sent, needs=needs, empty=bool(seen["empty"]))
         if changes or not (based or source.file):
             packed = await asyncio.to_thread(zlib.compress, trees.encode(changes), 1)
             ask = {

@@ -21,7 +21,8 @@ from heliostat.engine.sync.digests import TRIES, changing
 from heliostat.engine.sync.feed import ChangedMeanwhileError, pieces, portions
 from heliostat.engine.sync.scan import Scan, cache_file, scan
 from heliostat.engine.sync.sending import INLINE, Line
-from heliostat.engine.sync.stores import Spreads, distinct
+from heliostat.engine.sync.spreading import spread
+from heliostat.engine.sync.stores import distinct
 
 MOST = 2 * 10**9  # bytes that go without being asked for
 
@@ -119,8 +120,8 @@ async def _everywhere(site: Site, nodes: Sequence[Ref], parcel: Parcel, run: str
     session = f"run-{secrets.token_hex(8)}"
     first, others = nodes[0], nodes[1:]
     lines = [await _one(site, first, parcel, run, session)]
-    if others and isinstance(site.ground, Spreads):
-        await site.ground.spread(first, others, session)
+    if lines[0].moved_bytes > INLINE:
+        await spread(site, first, others, session)
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(_one(site, ref, parcel, run, session)) for ref in others]

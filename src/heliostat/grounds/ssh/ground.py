@@ -195,6 +195,10 @@ class SshGround:
             return Outcome(name=ref.name, error=error)
         return Outcome(name=ref.name, ref=ref)
 
+    def meeting(self, node: Ref) -> str:
+        """Where Ray's nodes reach the head, other nodes of the cluster do."""
+        return node.facts.get("gcs", "").rpartition(":")[0]
+
     def shell(self, node: Ref) -> AbstractAsyncContextManager[Shell]:
         facts = node.facts
         return self.hosts.shell(facts["host"], home=facts.get("home", ""), python=facts.get("python", ""))

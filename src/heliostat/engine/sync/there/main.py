@@ -8,7 +8,7 @@ import os
 import sys
 import zlib
 
-from heliostat.engine.sync.there import give, keep, runs, target, trees
+from heliostat.engine.sync.there import give, keep, runs, spread, target, trees
 from heliostat.engine.sync.there.store import Store
 
 TYPE_CHECKING = False  # importing typing would cost the node more than the order
@@ -87,6 +87,10 @@ def lay_target(store: Store, ask: Order, stream: BinaryIO) -> Order:
     return {"wrong": wrong} if wrong else target.lay_target(store, ask, changes)
 
 
+def fetch(store: Store, ask: Order, _stream: BinaryIO) -> Order:
+    return spread.fetch(store, ask)
+
+
 ORDERS: dict[str, Callable[[Store, Order, BinaryIO], Order]] = {
     "begin": begin,
     "want": want,
@@ -96,6 +100,7 @@ ORDERS: dict[str, Callable[[Store, Order, BinaryIO], Order]] = {
     "compare": compare,
     "kinds": kinds,
     "lay_target": lay_target,
+    "fetch": fetch,
 }
 
 
@@ -108,6 +113,9 @@ def main(stream: BinaryIO, out: BinaryIO) -> None:
         os.makedirs(os.path.join(store.home, b"runs"), mode=0o700, exist_ok=True)
         if ask["order"] == "give":
             give.give(store, ask, stream, out)
+            return
+        if ask["order"] == "offer":
+            spread.offer(store, ask, out)
             return
         answer = ORDERS[ask["order"]](store, ask, stream)
     except LookupError as error:
