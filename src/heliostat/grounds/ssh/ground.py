@@ -170,6 +170,9 @@ class SshGround:
     async def delete(self, refs: Sequence[Ref]) -> AsyncIterator[Outcome]:
         """Nodes, then directories; all hosts at once."""
         self._seen.clear()
+        for ref in refs:
+            if ref.kind == DIRECTORY:
+                self.hosts.leave(ref.facts.get("host", ""))
         for kind, do in ((NODE, "stop"), (DIRECTORY, "remove")):
             deeds = [self._removal(ref, do) for ref in refs if ref.kind == kind]
             async with aclosing(as_they_come(deeds)) as outcomes:

@@ -76,6 +76,10 @@ class Hosts:
         standing = await shell.standing(agent.command(pythons), agent.opening())
         return await agent.ask(standing, host, orders)
 
+    def leave(self, host: str) -> None:
+        """Nothing of the cluster stays there, nor does a connection for the next command."""
+        self._pool.leave(host)
+
     def close(self) -> None:
         self._pool.close()
 

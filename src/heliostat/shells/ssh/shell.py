@@ -82,7 +82,7 @@ class SshShell(Played):
             mark = f"helio-{secrets.token_hex(8)}"
             if link.standing is not None:
                 link.standing.close()
-            link.standing = Standing(link, mark, words.command(command), opening, f"{link.path}.standing")
+            link.standing = Standing(link, mark, words.command(command), opening, f"{link.errors}.standing")
         return link.standing
 
     async def _play(

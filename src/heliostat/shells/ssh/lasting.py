@@ -1,0 +1,87 @@
+"""Connections that outlast their command by some seconds, so that the next one need not log in. See ADR 38.
+
+The socket lies in a directory that only this account can enter; its name says what was true when it was made,
+the host keys known then included. Whatever is in doubt about it, a connection of one's own is made instead.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import stat
+import subprocess
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+SECONDS = 10  # as Ray's own launcher
+FOLDER = "helio-ssh-{uid}-kept"  # below /tmp: a socket's path may have 104 bytes at most
+
+
+def seconds() -> int:
+    """How long; 0 where somebody wants none of it."""
+    try:
+        return max(0, min(3600, int(os.environ.get("HELIO_SSH_KEEP", SECONDS))))
+    except ValueError:
+        return SECONDS
+
+
+def folder() -> str:
+    """Ours alone, or none."""
+    path = f"/tmp/{FOLDER.format(uid=os.getuid())}"  # noqa: S108 - made 0700, and looked at below
+    with suppress(OSError):
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        found = os.lstat(path)
+        mine = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+        if mine and not stat.S_IMODE(found.st_mode) & 0o077:
+            return path
+    return ""
+
+
+@contextmanager
+def place(words: Iterable[str], files: Iterable[str]) -> Iterator[str]:
+    """The socket of such a connection, ours to look at and to make meanwhile; empty: there is to be none.
+
+    `words` is what it is made with, `files` are the lists of host keys that it is held to.
+    """
+    at = folder() if seconds() else ""
+    if not at:
+        yield ""
+        return
+    whole = hashlib.sha256("\0".join(words).encode())
+    for name in files:
+        with suppress(OSError):
+            whole.update(b"\0" + Path(name).expanduser().read_bytes())
+    path = f"{at}/{whole.hexdigest()[:24]}"
+    fd = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield path
+    except BlockingIOError:  # another command logs in there right now
+        yield ""
+    finally:
+        os.close(fd)
+
+
+def there(path: str) -> bool:
+    """Whether a connection stands behind that socket; a dead one is removed."""
+    if not path or not os.path.exists(path):
+        return False
+    words = ["ssh", "-F", "/dev/null", "-o", "ProxyCommand=false", "-S", path, "-O", "check", "--", "host"]
+    if subprocess.run(words, stdin=-3, stdout=-3, stderr=-3, check=False).returncode == 0:
+        return True
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+    return False
+
+
+def end(paths: Iterable[str]) -> None:
+    """Now, rather than when their time is over."""
+    words = ["ssh", "-F", "/dev/null", "-o", "ProxyCommand=false", "-O", "exit", "-S"]
+    ending = [
+        subprocess.Popen([*words, path, "--", "host"], stdin=-3, stdout=-3, stderr=-3) for path in paths
+    ]
+    for one in ending:
+        with suppress(subprocess.TimeoutExpired):
+            one.wait(2)
