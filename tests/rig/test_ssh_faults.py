@@ -39,11 +39,13 @@ class Lab:
     def helio(self, *words: str, **env: str) -> tuple[int, str]:
         """An exit code, and all that the person saw."""
         own = {f"HELIO_{name}": str(self.folder / name.lower()) for name in ("STATE", "CACHE", "DATA")}
+        config = self.folder / "ssh_config"  # that of somebody who does not like to wait
+        config.write_text(self.rig.config.read_text() + "  ConnectTimeout 2\n")
         done = subprocess.run(
             [HELIO, "--plain", *words],
             cwd=self.folder,
             # Each command logs in by itself: what has happened to a host meanwhile is seen by the next.
-            env={**os.environ, **own, "HELIO_SSH_CONFIG": str(self.rig.config), "HELIO_SSH_KEEP": "0", **env},
+            env={**os.environ, **own, "HELIO_SSH_CONFIG": str(config), "HELIO_SSH_KEEP": "0", **env},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
