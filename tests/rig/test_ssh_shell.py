@@ -123,7 +123,7 @@ def logins(host: Host) -> set[str]:
 def test_a_connection_is_kept_for_the_next_command(
     rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not the first one, which has pinned the host key; not a dead one; and none where we leave."""
+    """Not one that has died meanwhile, and none where we leave."""
     monkeypatch.setenv("HELIO_SSH_KEEP", "60")
     host = rig.new()[0]
     way = Way(host=host.name, config=str(rig.config))
@@ -142,12 +142,11 @@ def test_a_connection_is_kept_for_the_next_command(
         pool.close()
         return seen
 
-    command()
-    second = command()
-    assert command() == second
+    first = command()
+    assert command() == first
     host.end_connections()
-    wait_until(lambda: not second & logins(host), "they are broken")
-    fourth = command()
-    assert not fourth & second
-    assert command(leaves=True) == fourth
-    wait_until(lambda: not fourth & logins(host), "it ended with the command")
+    wait_until(lambda: not first & logins(host), "it is broken")
+    third = command()
+    assert not third & first
+    assert command(leaves=True) == third
+    wait_until(lambda: not logins(host), "it ended with the command")

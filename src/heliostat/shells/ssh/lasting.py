@@ -11,11 +11,13 @@ import hashlib
 import os
 import stat
 import subprocess
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 SECONDS = 10  # as Ray's own launcher
+DAY = 86_400.0
 FOLDER = "helio-ssh-{uid}-kept"  # below /tmp: a socket's path may have 104 bytes at most
 
 
@@ -35,8 +37,17 @@ def folder() -> str:
         found = os.lstat(path)
         mine = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
         if mine and not stat.S_IMODE(found.st_mode) & 0o077:
+            sweep(path)
             return path
     return ""
+
+
+def sweep(path: str) -> None:
+    """Take away what nobody has touched for a day: locks, and sockets whose connection is long over."""
+    for entry in os.scandir(path):
+        with suppress(FileNotFoundError):
+            if entry.stat(follow_symlinks=False).st_mtime < time.time() - DAY:
+                os.unlink(entry.path)
 
 
 @contextmanager
@@ -76,12 +87,22 @@ def there(path: str) -> bool:
     return False
 
 
+def renamed(path: str, new: str) -> str:
+    """Where the socket is from now on."""
+    if not new or os.path.exists(new):
+        return path
+    os.rename(path, new)
+    return new
+
+
 def end(paths: Iterable[str]) -> None:
     """Now, rather than when their time is over."""
     words = ["ssh", "-F", "/dev/null", "-o", "ProxyCommand=false", "-O", "exit", "-S"]
-    ending = [
-        subprocess.Popen([*words, path, "--", "host"], stdin=-3, stdout=-3, stderr=-3) for path in paths
-    ]
-    for one in ending:
+    ending = {
+        path: subprocess.Popen([*words, path, "--", "host"], stdin=-3, stdout=-3, stderr=-3) for path in paths
+    }
+    for path, one in ending.items():
         with suppress(subprocess.TimeoutExpired):
             one.wait(2)
+        with suppress(OSError):
+            os.unlink(path)

@@ -230,12 +230,16 @@ class Pool:
         known = secure(found, str(pins))
         lists = (str(pins), *found.known, "/etc/ssh/ssh_known_hosts")
         words = ["ssh", *self._jump(way), *way.options, *known, *ALIVE]
-        with lasting.place((*words, way.host, repr(found)), lists) as kept:
+        called = (*words, way.host, repr(found))
+        with lasting.place(called, lists) as kept:
             if lasting.there(kept) and (link := await self._again(way, found, kept, str(pins))):
                 return link
             link = await self._log_in(way, found, words, kept, str(pins))
         if said(str(pins)) != before:
             self._tell(way.host, pins)
+            if link.kept:
+                with lasting.place(called, lists) as now:  # its name tells of the new key, too
+                    link.path = lasting.renamed(link.path, now)
         return link
 
     def _name(self, way: Way) -> str:
