@@ -89,7 +89,8 @@ def stub(at: Path) -> None:
     (at / "bin/python").symlink_to("/usr/bin/python3")
     (at / "pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = false\n")
     for path in (at.parent, at, *at.rglob("*")):
-        path.chmod(0o755 if path.is_dir() else 0o644)
+        if not path.is_symlink():  # the mode of what it leads to is the machine's
+            path.chmod(0o755 if path.is_dir() else 0o644)
 
 
 def once(names: list[str]) -> float:

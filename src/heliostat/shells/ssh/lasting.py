@@ -1,4 +1,4 @@
-"""Connections that outlast their command by some seconds, so that the next one need not log in. See ADR 38.
+"""Connections that outlast their command by some seconds where somebody wants that, so that the next one need not log in. See ADR 38.
 
 The socket lies in a directory that only this account can enter; its name says what was true when it was made,
 the host keys known then included. Whatever is in doubt about it, a connection of one's own is made instead.
@@ -12,11 +12,12 @@ import os
 import stat
 import subprocess
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-SECONDS = 10  # as Ray's own launcher
+SECONDS = 0  # none, unless somebody asks for it
 DAY = 86_400.0
 FOLDER = "helio-ssh-{uid}-kept"  # below /tmp: a socket's path may have 104 bytes at most
 
@@ -50,16 +51,25 @@ def sweep(path: str) -> None:
                 os.unlink(entry.path)
 
 
-@contextmanager
-def place(words: Iterable[str], files: Iterable[str]) -> Iterator[str]:
-    """The socket of such a connection, ours to look at and to make meanwhile; empty: there is to be none.
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The socket of such a connection, for us alone: a host gives ten sessions to one connection."""
+
+    path: str
+    lock: int
+
+    def release(self) -> None:
+        os.close(self.lock)
+
+
+def place(words: Iterable[str], files: Iterable[str]) -> Kept | None:
+    """Where such a connection is, or may be made; nothing where there is to be none, or another uses it.
 
     `words` is what it is made with, `files` are the lists of host keys that it is held to.
     """
     at = folder() if seconds() else ""
     if not at:
-        yield ""
-        return
+        return None
     whole = hashlib.sha256("\0".join(words).encode())
     for name in files:
         with suppress(OSError):
@@ -68,16 +78,15 @@ def place(words: Iterable[str], files: Iterable[str]) -> Iterator[str]:
     fd = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield path
-    except BlockingIOError:  # another command logs in there right now
-        yield ""
-    finally:
+    except BlockingIOError:
         os.close(fd)
+        return None
+    return Kept(path, fd)
 
 
 def there(path: str) -> bool:
     """Whether a connection stands behind that socket; a dead one is removed."""
-    if not path or not os.path.exists(path):
+    if not os.path.exists(path):
         return False
     words = ["ssh", "-F", "/dev/null", "-o", "ProxyCommand=false", "-S", path, "-O", "check", "--", "host"]
     if subprocess.run(words, stdin=-3, stdout=-3, stderr=-3, check=False).returncode == 0:
@@ -85,14 +94,6 @@ def there(path: str) -> bool:
     with suppress(FileNotFoundError):
         os.unlink(path)
     return False
-
-
-def renamed(path: str, new: str) -> str:
-    """Where the socket is from now on."""
-    if not new or os.path.exists(new):
-        return path
-    os.rename(path, new)
-    return new
 
 
 def end(paths: Iterable[str]) -> None:

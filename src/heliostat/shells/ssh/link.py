@@ -74,7 +74,7 @@ class Link:
     sessions: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SESSIONS))
     pins: str = ""
     standing: Standing | None = None  # the command that stays on it
-    kept: bool = False  # it outlasts this process by some seconds
+    kept: lasting.Kept | None = None  # it outlasts this process by some seconds
 
     def words(self, *more: str) -> list[str]:
         """An `ssh` that uses this connection."""
@@ -108,6 +108,9 @@ class Link:
         if self.standing is not None:
             self.standing.close()
         end(self.process)
+        if self.kept is not None:
+            self.kept.release()
+            self.kept = None
 
 
 def said(path: str) -> str:
@@ -134,12 +137,12 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _finish(links: dict[str, Link], folder: str, leaving: set[str]) -> None:
+    lasting.end(link.path for host, link in links.items() if link.kept and host in leaving)
     for link in links.values():
         with suppress(ProcessLookupError):
             link.process.send_signal(signal.SIGTERM)
     for link in links.values():
         link.close()
-    lasting.end(link.path for host, link in links.items() if link.kept and host in leaving)
     links.clear()
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -231,40 +234,47 @@ class Pool:
         lists = (str(pins), *found.known, "/etc/ssh/ssh_known_hosts")
         words = ["ssh", *self._jump(way), *way.options, *known, *ALIVE]
         called = (*words, way.host, repr(found))
-        with lasting.place(called, lists) as kept:
-            if lasting.there(kept) and (link := await self._again(way, found, kept, str(pins))):
-                return link
-            link = await self._log_in(way, found, words, kept, str(pins))
+        kept = lasting.place(called, lists)
+        try:
+            link = kept and lasting.there(kept.path) and await self._again(way, found, kept, str(pins))
+            link = link or await self._log_in(way, found, words, kept, str(pins))
+        except BaseException:
+            if kept:
+                kept.release()
+            raise
         if said(str(pins)) != before:
             self._tell(way.host, pins)
-            if link.kept:
-                with lasting.place(called, lists) as now:  # its name tells of the new key, too
-                    link.path = lasting.renamed(link.path, now)
+            if link.kept and (now := lasting.place(called, lists)):  # its name tells of the new key, too
+                os.rename(link.path, now.path)
+                link.kept.release()
+                link.path, link.kept = now.path, now
         return link
 
     def _name(self, way: Way) -> str:
         """Of what belongs to one connection, in a folder that goes with this process."""
         return f"{self._folder}/{hashlib.sha256(way.host.encode()).hexdigest()[:8]}{secrets.token_hex(2)}"
 
-    async def _again(self, way: Way, found: Settled, kept: str, pins: str) -> Link | None:
+    async def _again(self, way: Way, found: Settled, kept: lasting.Kept, pins: str) -> Link | None:
         """On a connection that an earlier command has left, if it still leads there."""
         errors = f"{self._name(way)}.err"
-        words = ["ssh", *USER, "-T", "-o", "LogLevel=ERROR", "-S", kept, "--", way.host]
+        words = ["ssh", *USER, "-T", "-o", "LogLevel=ERROR", "-S", kept.path, "--", way.host]
         with suppress(HelioError):
             process = await opened(words, errors, AGAIN)
             if process.poll() is None:
-                return Link(way, found, kept, process, errors, pins=pins, kept=True)
+                return Link(way, found, kept.path, process, errors, pins=pins, kept=kept)
             end(process)
-        lasting.end([kept])
+        lasting.end([kept.path])
         return None
 
-    async def _log_in(self, way: Way, found: Settled, words: list[str], kept: str, pins: str) -> Link:
+    async def _log_in(
+        self, way: Way, found: Settled, words: list[str], kept: lasting.Kept | None, pins: str
+    ) -> Link:
         name = self._name(way)
-        path, errors = kept or name, f"{name}.err"
+        path, errors = kept.path if kept else name, f"{name}.err"
         persist = f"ControlPersist={lasting.seconds() if kept else 'no'}"
         process = await opened([*words, "-o", persist, *MASTER, "-S", path, "--", way.host], errors, LOGIN)
         if process.poll() is None:
-            return Link(way, found, path, process, errors, pins=pins, kept=bool(kept))
+            return Link(way, found, path, process, errors, pins=pins, kept=kept)
         end(process)
         if not last_words(said(errors)):
             raise Unavailable(
