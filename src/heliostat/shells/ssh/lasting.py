@@ -1,4 +1,4 @@
-"""Connections that outlast their command by some seconds where somebody wants that, so that the next one need not log in. See ADR 38.
+"""Connections that outlast their command by some seconds, where somebody wants that. See ADR 38.
 
 The socket lies in a directory that only this account can enter; its name says what was true when it was made,
 the host keys known then included. Whatever is in doubt about it, a connection of one's own is made instead.
