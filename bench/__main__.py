@@ -16,6 +16,7 @@ FAMILIES = {
     "up": "1 + 3 nodes on this machine: up, no-op up, status, down",
     "ssh": "4 hosts over ssh: up, no-op up, exec, push, down, beside `ray up` (root)",
     "compose": "1 + 2 containers on an engine: up, no-op up, beside the bare `docker compose up` (root)",
+    "hosts": "16 and 64 hosts over ssh with a stub of Ray that sleeps 1 s (root)",
     "thousand": "up to 1,000 simulated hosts of 1 s a command",
     "jobs": "echo hi as a job, end to end",
     "push": "1, 1,000 and 100,000 files, one of them changed",

@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from bench.row import Cost, Row, Sample, clock, program
@@ -23,6 +24,7 @@ from tests.rig.host import Host
 from tests.rig.rig import Rig, wait_until
 
 COUNT = 4
+NEVER = 40.0  # seconds after which a worker that did not come will not
 SIZES = ("--num-cpus=1", "--memory=300000000", "--object-store-memory=100000000")
 LIMIT = f"`ray start` on all {COUNT} at once over ssh, until Ray lists all"
 ALIVE = (
@@ -47,6 +49,7 @@ def rows(runs: int) -> Iterator[Row]:
             _limit(rig, hosts, taken)
             _theirs(rig, hosts, taken)
             print({name: round(costs[-1].wall, 2) for name, costs in taken.items()}, file=sys.stderr)
+        second = _second(rig, hosts)
     seen = {name: Sample(tuple(costs)) for name, costs in taken.items()}
     pairs = "; ".join(
         f"{o.wall:.1f}:{p.wall:.1f}:{q.wall:.1f}"
@@ -59,15 +62,17 @@ def rows(runs: int) -> Iterator[Row]:
         peer="ray up, autoscaler v1, until all are alive",
         limit=seen["limit"].wall,
         limit_name=LIMIT,
-        note=f"medians of {runs}, ours:limit:ray up {pairs}",
+        note=f"medians of {runs}, ours:limit:ray up {pairs}; {second}",
     )
-    for name, theirs, peer in (
-        ("no-op up", "ray up again", "ray up again, until all are alive"),
-        ("exec on the head", "ray exec", "ray exec"),
-        ("push of 1,000 files to all", "ray rsync-up", "ray rsync-up to the head alone"),
-        ("down", "ray down", "ray down, which visits the head alone"),
+    for name, theirs, peer, note in (
+        ("no-op up", "ray up again", "ray up again, until all are alive", ""),
+        ("exec on the head", "ray exec", "ray exec", "`exit 7` ends with 7 here, with 1 there"),
+        ("push of 1 file to all", "ray rsync-up of 1", "ray rsync-up to the head alone", ""),
+        ("push of 1,000 files to all", "ray rsync-up", "ray rsync-up to the head alone", ""),
+        ("down", "ray down", "ray down, which visits the head alone", "with proof on every host"),
     ):
-        yield Row(name=f"{name}, {COUNT} hosts", ours=seen[name].wall, theirs=seen[theirs].wall, peer=peer)
+        ours, peers = seen[name].wall, seen[theirs].wall
+        yield Row(name=f"{name}, {COUNT} hosts", ours=ours, theirs=peers, peer=peer, note=note)
 
 
 class Lab:
@@ -111,14 +116,15 @@ class Lab:
         argv = ["ssh", "-F", str(self.rig.config), "-o", "StrictHostKeyChecking=accept-new", "-o", known]
         return subprocess.Popen([*argv, host.name, command], env=self.env, stdin=-3, stdout=-3, stderr=-3)
 
-    def alive(self, token: str) -> bool:
+    def alive(self, token: str) -> int:
+        """How many nodes Ray lists as alive."""
         done = subprocess.run(
             self.hosts[0].enter(ray_python.PYTHON, "-c", ALIVE, token),
             capture_output=True,
             text=True,
             check=False,
         )
-        return done.stdout.strip() == str(COUNT)
+        return int(done.stdout.strip() or 0)
 
     def clear(self) -> None:
         for host in self.hosts:
@@ -140,8 +146,18 @@ def _ours(rig: Rig, hosts: list[Host], taken: dict[str, list[Cost]]) -> None:
         taken["up"].append(lab.timed(helio, "up", "--yes"))
         taken["no-op up"].append(lab.timed(helio, "up"))
         taken["exec on the head"].append(lab.timed(helio, "exec", "--", "echo", "hi"))
-        taken["push of 1,000 files to all"].append(lab.timed(helio, "push", str(lab.tree), "/tmp/tree"))
+        lab.run(helio, "exec", "--", "exit 7", code=7)
+        one = lab.timed(helio, "push", str(lab.tree / "1.txt"), "/tmp/one.txt", "--all")
+        taken["push of 1 file to all"].append(one)
+        taken["push of 1,000 files to all"].append(
+            lab.timed(helio, "push", str(lab.tree), "/tmp/tree", "--all")
+        )
+        for host in hosts:
+            assert host.sh("ls /tmp/tree /tmp/one.txt | wc -l").strip() == "1003", "all is everywhere"
         taken["down"].append(lab.timed(helio, "down", "--yes"))
+        for host in hosts:
+            wait_until(lambda host=host: not host.processes(), f"down was true of {host.name}")  # type: ignore[misc]
+            assert host.listens() == [], "no port is open"
     finally:
         lab.clear()
 
@@ -155,7 +171,7 @@ def _limit(rig: Rig, hosts: list[Host], taken: dict[str, list[Cost]]) -> None:
         head = f"{ray} --head --port=6379 --node-ip-address={hosts[0].address} {rest}"
         join = f"{ray} --address={hosts[0].address}:6379 {rest}"
         started = [lab.ssh(host, join if number else head) for number, host in enumerate(hosts)]
-        wait_until(lambda: lab.alive(token), "all are alive", 120)
+        wait_until(lambda: lab.alive(token) == COUNT, "all are alive", 120)
         del started[:]
 
     try:
@@ -164,10 +180,9 @@ def _limit(rig: Rig, hosts: list[Host], taken: dict[str, list[Cost]]) -> None:
         lab.clear()
 
 
-def _theirs(rig: Rig, hosts: list[Host], taken: dict[str, list[Cost]]) -> None:
-    lab = Lab(rig, hosts)
-    ray, there = program("ray"), f"{ray_python.PYTHON} -m ray.scripts.scripts"
-    small = " ".join(SIZES)
+def _ray_yaml(rig: Rig, hosts: list[Host], lab: Lab, version: int) -> None:
+    """The file for `ray up`, with that version of its autoscaler."""
+    there, small = f"{ray_python.PYTHON} -m ray.scripts.scripts", " ".join(SIZES)
     first = f"{there} start --head --port=6379 --autoscaling-config=~/ray_bootstrap_config.yaml {small}"
     config = {
         "cluster_name": "bench",
@@ -179,19 +194,41 @@ def _theirs(rig: Rig, hosts: list[Host], taken: dict[str, list[Cost]]) -> None:
         "auth": {"ssh_user": "lab", "ssh_private_key": str(rig.key)},
         "min_workers": COUNT - 1,
         "max_workers": COUNT - 1,
-        "head_start_ray_commands": [f"{there} stop", f"RAY_enable_autoscaler_v2=0 {first}"],
+        "head_start_ray_commands": [f"{there} stop", f"RAY_enable_autoscaler_v2={version - 1} {first}"],
         "worker_start_ray_commands": [f"{there} stop", f"{there} start --address=$RAY_HEAD_IP:6379 {small}"],
     }
     (lab.folder / "ray.yaml").write_text(json.dumps(config))
 
+
+def _second(rig: Rig, hosts: list[Host]) -> str:
+    """What the default autoscaler, v2, comes to."""
+    lab = Lab(rig, hosts)
+    _ray_yaml(rig, hosts, lab, 2)
+    try:
+        cost = lab.timed(program("ray"), "up", "-y", "--no-config-cache", "ray.yaml")
+        with suppress(TimeoutError):
+            wait_until(lambda: lab.alive("") == COUNT, "never", NEVER)
+        said = f"ray up with v2: exit code 0 after {cost.wall:.1f} s"
+        return f"{said}, {lab.alive('')} of {COUNT} alive {NEVER:.0f} s later"
+    finally:
+        lab.clear()
+
+
+def _theirs(rig: Rig, hosts: list[Host], taken: dict[str, list[Cost]]) -> None:
+    lab, ray = Lab(rig, hosts), program("ray")
+    _ray_yaml(rig, hosts, lab, 1)
+
     def up() -> None:
         lab.run(ray, "up", "-y", "--no-config-cache", "ray.yaml")
-        wait_until(lambda: lab.alive(""), "all of Ray's are alive", 120)
+        wait_until(lambda: lab.alive("") == COUNT, "all of Ray's are alive", 120)
 
     try:
         taken["ray up"].append(clock(up))
         taken["ray up again"].append(clock(up))
         taken["ray exec"].append(lab.timed(ray, "exec", "ray.yaml", "echo hi"))
+        lab.run(ray, "exec", "ray.yaml", "exit 7", code=1)
+        one = lab.timed(ray, "rsync-up", "ray.yaml", str(lab.tree / "1.txt"), "/tmp/one.txt")
+        taken["ray rsync-up of 1"].append(one)
         taken["ray rsync-up"].append(lab.timed(ray, "rsync-up", "ray.yaml", f"{lab.tree}/", "/tmp/tree/"))
         taken["ray down"].append(lab.timed(ray, "down", "-y", "ray.yaml"))
     finally:

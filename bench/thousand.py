@@ -32,7 +32,7 @@ def rows(runs: int) -> Iterator[Row]:
     del runs  # latency is simulated: one is like another
     for count in COUNTS:
         began = time.perf_counter()
-        asyncio.run(up(count))
+        asyncio.run(simulated(count))
         taken = time.perf_counter() - began
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         yield Row(
@@ -44,31 +44,50 @@ def rows(runs: int) -> Iterator[Row]:
         )
 
 
-async def up(count: int) -> None:
-    """What `up` asks of a place, and that all of it is there then."""
-    workers = Group(name="w", count=Count(low=count - 1, high=count - 1))
-    site = SshSite(hosts=(f"n[1-{count}]",))
-    spec = Spec(cluster="big", where="ssh", python="/py", workers=(workers,), ssh=site)
+def spec_of(cluster: str, hosts: Sequence[str], python: str) -> Spec:
+    """One node for each host."""
+    workers = Group(name="w", count=Count(low=len(hosts) - 1, high=len(hosts) - 1))
+    site = SshSite(hosts=tuple(hosts))
+    return Spec(cluster=cluster, where="ssh", python=python, workers=(workers,), ssh=site)
+
+
+async def simulated(count: int) -> None:
+    spec = spec_of("big", [f"n{number}" for number in range(1, count + 1)], "/py")
     ground = SshGround(spec)
     ground._hosts = Nowhere()  # noqa: SLF001 - the way to hosts is what is simulated
-    owner = Owner("ssh:me", "big")
+    await up(ground, spec, Owner("ssh:me", "big"))
+
+
+async def up(ground: SshGround, spec: Spec, owner: Owner) -> None:
+    """What `up` asks of a place, until all of it is there."""
     await ground.find(owner)
     for wave in waves([replace(one, run="r") for one in ground.want(spec)]):
         async for outcome in ground.create(owner, wave):
             if outcome.error:
                 raise outcome.error
-    found = await ground.find(owner)
-    ready = [ref for ref in found if ref.kind == NODE and ref.state is State.READY]
-    if len(ready) != count:
-        raise AssertionError(f"{len(ready)} of {count} are there")
+    ready = 0
+    while ready < sum(one.kind == NODE for one in ground.want(spec)):
+        found = await ground.find(owner)
+        if broken := [ref.facts.get("why", "") for ref in found if ref.state is State.BROKEN]:
+            raise AssertionError(broken[0])
+        ready = sum(ref.kind == NODE and ref.state is State.READY for ref in found)
 
 
 class Nowhere(Hosts):
     """Hosts by the thousand, each a dictionary."""
 
     def __init__(self) -> None:
-        self.pythons = {}
         self._there: dict[str, Far] = {}
+
+    async def ask(
+        self, host: str, orders: Sequence[Mapping[str, Any]], *, pythons: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
+        """The agent's answers after a second: no program of ours runs there, each is made up."""
+        del pythons
+        far = self._there.setdefault(host, Far(host))
+        line = json.dumps(list(orders)).encode()  # what would travel
+        await asyncio.sleep(LATENCY)
+        return [{"ok": True, **far.obey(order)} for order in json.loads(line)]
 
     @asynccontextmanager
     async def shell(self, host: str, *, home: str = "", python: str = "") -> AsyncIterator[Any]:
@@ -93,14 +112,11 @@ class Far:
         cwd: str | None = None,
         on_output: Callable[[str, bytes], None] | None = None,
     ) -> Result:
-        del env, cwd, on_output
+        del env, cwd, on_output, stdin
         await asyncio.sleep(LATENCY)
-        if command[0] == "cat":
-            return Result(0, b"token")
-        orders = json.loads(stdin)["orders"]
-        return Result(0, json.dumps([{"ok": True, **self._obey(order)} for order in orders]).encode())
+        return Result(0, b"token") if command[0] == "cat" else Result(127)
 
-    def _obey(self, order: Mapping[str, Any]) -> dict[str, Any]:
+    def obey(self, order: Mapping[str, Any]) -> dict[str, Any]:
         home = f"/home/me/{self.host}"
         if order["do"] == "make":
             label = json.loads(order["label"])

@@ -39,10 +39,13 @@ class Lab:
     def helio(self, *words: str, **env: str) -> tuple[int, str]:
         """An exit code, and all that the person saw."""
         own = {f"HELIO_{name}": str(self.folder / name.lower()) for name in ("STATE", "CACHE", "DATA")}
+        config = self.folder / "ssh_config"  # that of somebody who does not like to wait
+        config.write_text(self.rig.config.read_text() + "  ConnectTimeout 2\n")
         done = subprocess.run(
             [HELIO, "--plain", *words],
             cwd=self.folder,
-            env={**os.environ, **own, "HELIO_SSH_CONFIG": str(self.rig.config), **env},
+            # Each command logs in by itself: what has happened to a host meanwhile is seen by the next.
+            env={**os.environ, **own, "HELIO_SSH_CONFIG": str(config), "HELIO_SSH_KEEP": "0", **env},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -171,6 +174,30 @@ def test_noise_and_a_slow_login_change_nothing(lab: Make) -> None:
     assert (code, "no cluster lab" in said, "Welcome" in said) == (5, True, False), said
 
 
+def test_a_slow_link_is_only_slow_and_a_silent_one_is_named(lab: Make) -> None:
+    one = lab(1)
+    link = one.rig.slow(one.hosts[0], 0.05)
+    text = (one.folder / "helio.yaml").read_text().replace(one.hosts[0].name, link.name)
+    (one.folder / "helio.yaml").write_text(text)
+    code, said = one.helio("status")
+    assert (code, "no cluster lab" in said) == (5, True), said
+    link.silent = True
+    code, said = one.helio("status")
+    assert (code, f"{link.name} does not answer" in said) == (5, True), said
+
+
+def test_another_user_has_clusters_of_their_own(lab: Make) -> None:
+    """Both without sudo, which these hosts do not have."""
+    one = lab(1)
+    host = one.hosts[0]
+    host.sh("mkdir -p ~lab/.local/share/heliostat/ssh/lab-000000/x && chown -R lab: ~lab/.local")
+    for user, word in (("guest", "no cluster lab"), ("nobody", "none of your keys was accepted")):
+        names = f"hosts: [{host.name}], user: {user}"
+        (one.folder / "helio.yaml").write_text(f"cluster: lab\nwhere: ssh\nssh: {{ {names} }}\n")
+        code, said = one.helio("status")
+        assert (code, word in said) == (5 if user == "guest" else 6, True), said
+
+
 def test_a_login_shell_that_runs_nothing(lab: Make) -> None:
     one = lab(1)
     one.hosts[0].login_shell("/bin/false")
@@ -190,7 +217,8 @@ def test_no_connection_or_socket_stays(lab: Make) -> None:
     one.helio("status")
     for host in one.hosts:
         wait_until(lambda host=host: not host.processes(), "the connection is closed")  # type: ignore[misc]
-    assert not list(Path("/tmp").glob(f"helio-ssh-{os.getuid()}-*/*"))
+    folders = Path("/tmp").glob(f"helio-ssh-{os.getuid()}-[0-9]*")  # of others that run now, too
+    assert [one for one in folders if not Path("/proc", one.name.split("-")[3]).exists()] == []
 
 
 def test_an_environment_is_made_where_no_python_is_named(lab: Make) -> None:

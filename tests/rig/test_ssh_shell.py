@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -17,7 +18,8 @@ from heliostat.shells.ssh.link import Pool
 from heliostat.shells.ssh.shell import SshShell
 from heliostat.shells.ssh.words import Way
 from heliostat.testing.contract import Harness, ShellContract
-from tests.rig.rig import Rig
+from tests.rig.host import Host
+from tests.rig.rig import Rig, wait_until
 
 pytestmark = pytest.mark.rig
 
@@ -111,3 +113,40 @@ class TestSshShellOfNoisyHosts(ShellContract):
     @pytest.fixture
     def harness(self, pool: Pool, loud: Way) -> ShellHarness:
         return ShellHarness(Hosts(pool, loud))
+
+
+def logins(host: Host) -> set[str]:
+    """The processes of sshd that serve somebody's login."""
+    return set(host.sh("pgrep -f '^sshd: lab$|^sshd: lab@' || true").split())
+
+
+def test_a_connection_is_kept_for_the_next_command(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not one that has died meanwhile, and none where we leave."""
+    monkeypatch.setenv("HELIO_SSH_KEEP", "60")
+    host = rig.new()[0]
+    way = Way(host=host.name, config=str(rig.config))
+
+    def command(*, leaves: bool = False) -> set[str]:
+        pool = Pool(tmp_path / "pins")
+
+        async def play() -> set[str]:
+            result = await SshShell(pool, way).run(["echo", "hi"])
+            assert (result.code, result.out) == (0, b"hi\n")
+            return logins(host)
+
+        if leaves:
+            pool.leave(host.name)
+        seen = asyncio.run(play())
+        pool.close()
+        return seen
+
+    first = command()
+    assert command() == first
+    host.end_connections()
+    wait_until(lambda: not first & logins(host), "it is broken")
+    third = command()
+    assert not third & first
+    assert command(leaves=True) == third
+    wait_until(lambda: not logins(host), "it ended with the command")

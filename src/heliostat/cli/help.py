@@ -11,6 +11,8 @@ ENVIRONMENT = (
     ("HELIO_STATE", "where intent is noted (default ~/.local/state/heliostat)"),
     ("HELIO_CACHE", "where digests of sent files are kept (default ~/.cache/heliostat)"),
     ("HELIO_DATA", "where local clusters live (default ~/.local/share/heliostat)"),
+    ("HELIO_SSH_CONFIG", "a file instead of ~/.ssh/config"),
+    ("HELIO_SSH_KEEP", "seconds for which a connection to a host is kept for the next command (0)"),
     ("NO_COLOR", "no colours"),
 )
 

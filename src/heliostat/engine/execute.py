@@ -11,7 +11,7 @@ from heliostat.core.event import Output
 from heliostat.core.executed import Executed
 from heliostat.core.names import group_of, number_of
 from heliostat.core.resource import HEAD, Ref
-from heliostat.engine.nodes import named, pick
+from heliostat.engine.nodes import around, named
 from heliostat.engine.patience import PATIENCE, Patience
 from heliostat.engine.ports import Site
 
@@ -40,8 +40,9 @@ async def execute(
     """
     if not command:
         raise UsageError("nothing to run", fix="helio exec [NODE…|--all] -- COMMAND…")
-    found = await pick(site, None, patience=patience)
-    there = {ref.key: ref for ref in sorted(found, key=_order)}
+    # The head tells where Ray is, whichever nodes are meant.
+    found = await around(site, names, patience=patience)
+    there = {ref.key: ref for ref in sorted(found.values(), key=_order)}
     nodes = named(site, there, names)
     several = len(nodes) > 1
     gate = asyncio.Semaphore(AT_ONCE)

@@ -13,7 +13,7 @@ from heliostat.core.job import RayNode
 from heliostat.core.owner import Owner
 from heliostat.core.resource import HEAD, NODE, Outcome, Ref, State
 from heliostat.engine.patience import Pace
-from heliostat.engine.ports import RayApi, Site
+from heliostat.engine.ports import Narrow, RayApi, Site
 
 T = TypeVar("T")
 
@@ -35,6 +35,16 @@ async def listing(site: Site, owner: Owner | None = None, *, patience: float = 0
             await site.clock.wait(pace.next())
         else:
             return tuple(ref for ref in found if owner.owns(ref.owner))
+
+
+async def listing_of(site: Site, keys: Sequence[str], *, patience: float) -> tuple[Ref, ...]:
+    """At least these nodes, if they are there: all is listed only where they cannot be looked at alone."""
+    if isinstance(site.ground, Narrow):
+        found = await site.ground.find_nodes(site.owner, keys)
+        refs = tuple(ref for ref in found if site.owner.owns(ref.owner))
+        if set(keys) <= nodes_of(refs).keys():
+            return refs
+    return await listing(site, patience=patience)
 
 
 def head_of(refs: Sequence[Ref]) -> Ref | None:

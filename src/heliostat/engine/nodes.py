@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from heliostat.core.errors import Interrupted, LeftBehind, UsageError
 from heliostat.core.resource import HEAD, Ref, State
 from heliostat.engine.apply import remove
-from heliostat.engine.look import head_of, listing, nodes_of
+from heliostat.engine.look import head_of, listing, listing_of, nodes_of
 from heliostat.engine.losses import job_lines, running_jobs
 from heliostat.engine.patience import PATIENCE, Patience
 from heliostat.engine.ports import Site
@@ -16,7 +16,7 @@ from heliostat.engine.ports import Site
 
 async def head(site: Site, *, patience: Patience = PATIENCE) -> Ref:
     """The head, ready to be reached."""
-    found = head_of(await listing(site, patience=patience.look))
+    found = head_of(await listing_of(site, [HEAD], patience=patience.look))
     if found is None:
         raise _not_up(site)
     if found.state is not State.READY:
@@ -27,10 +27,20 @@ async def head(site: Site, *, patience: Patience = PATIENCE) -> Ref:
 
 async def pick(site: Site, names: Sequence[str] | None, *, patience: Patience = PATIENCE) -> tuple[Ref, ...]:
     """The nodes of these names, in this order; all of them without names."""
-    there = nodes_of(await listing(site, patience=patience.look))
+    return named(site, await around(site, names, patience=patience), names)
+
+
+async def around(
+    site: Site, names: Sequence[str] | None, *, patience: Patience = PATIENCE
+) -> Mapping[str, Ref]:
+    """The nodes of these names and the head, as far as they are there; maybe others. Without names all."""
+    if names is None:
+        there = nodes_of(await listing(site, patience=patience.look))
+    else:
+        there = nodes_of(await listing_of(site, [HEAD, *names], patience=patience.look))
     if not there:
         raise _not_up(site)
-    return named(site, there, names)
+    return there
 
 
 def named(site: Site, there: Mapping[str, Ref], names: Sequence[str] | None) -> tuple[Ref, ...]:

@@ -117,6 +117,15 @@ class Kinds(Protocol):
 
 
 @runtime_checkable
+class Narrow(Protocol):
+    """An optional power of a ground: to look at some nodes without asking for all the others."""
+
+    async def find_nodes(self, owner: Owner, keys: Sequence[str]) -> tuple[Ref, ...]:
+        """What is where these nodes should be; they may stand elsewhere, or nowhere."""
+        ...
+
+
+@runtime_checkable
 class Tells(Protocol):
     """An optional power of a ground: to tell what happens inside its calls."""
 

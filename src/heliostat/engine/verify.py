@@ -59,8 +59,12 @@ class Line:
         await self._stack.aclose()
 
     async def nodes(self, head: Ref | None, *, probe: Collection[str]) -> tuple[RayNode, ...] | None:
-        """Ray's list; once it holds all of `probe`, only with an authenticated Jobs API."""
-        if head is None or head.state is not State.READY:
+        """Ray's list; once it holds all of `probe`, only with an authenticated Jobs API.
+
+        A head that still starts is asked as soon as its port is known: it answers before its start has ended.
+        """
+        ready = head is not None and head.state is State.READY
+        if head is None or not (ready or (head.state is State.PENDING and "dashboard" in head.facts)):
             return None
         now = self._site.clock.monotonic()
         try:
@@ -72,8 +76,10 @@ class Line:
                 nodes = await self._api.nodes()
                 if set(probe) <= {node.name for node in nodes if node.alive}:
                     await self._api.jobs(PROBE)
-        except (Unavailable, TimeoutError) as error:
-            self.trouble = error.what if isinstance(error, Unavailable) else "the head is slow to answer"
+        except (HelioError, TimeoutError) as error:
+            if ready and not isinstance(error, Unavailable | TimeoutError):
+                raise
+            self.trouble = error.what if isinstance(error, HelioError) else "the head is slow to answer"
             await self._drop(now)
             return None
         self._bad_since = None
@@ -123,17 +129,18 @@ class Watch:
 
     async def wait(self) -> Verdict:
         """Until all are alive, or so many failed that it cannot be enough, or the time is over."""
-        clock, pace = self._site.clock, Pace(first=0.05, most=0.5, growth=1.2)
+        clock, pace = self._site.clock, Pace(first=0.05, most=0.3, growth=1.2)
         deadline = clock.monotonic() + self._patience.join
-        look_next = clock.monotonic() + 0.5
+        look_next = clock.monotonic() + (0.5 if head_of(self._refs) else 0.0)
         async with Line(self._site) as line:
             while True:
                 began = clock.monotonic()
                 self._hear(await line.nodes(head_of(self._refs), probe=self._expected()))
                 cost = clock.monotonic() - began
-                if line.trouble == "" and self._settled():
+                settled = line.trouble == "" and self._settled()
+                if settled and self._head_ready():
                     break
-                if clock.monotonic() >= look_next:
+                if settled or clock.monotonic() >= look_next:
                     began = clock.monotonic()
                     self._see(await listing(self._site, patience=self._patience.answer))
                     if self._busy:  # a setup has a limit of its own, on the node
@@ -152,6 +159,11 @@ class Watch:
 
     def _settled(self) -> bool:
         return all(name in self._alive for name in self._expected()) and self._left()
+
+    def _head_ready(self) -> bool:
+        """Whether the place says so, too: until then it takes no orders."""
+        head = head_of(self._refs)
+        return head is not None and head.state is State.READY
 
     def _left(self) -> bool:
         """What was removed is out of Ray's list, or had its time: Ray's word on it is no reason to fail."""

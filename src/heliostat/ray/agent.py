@@ -1,4 +1,4 @@
-"""Ask a machine that carries nodes: the agent is sent along with its orders, and leaves nothing behind."""
+"""Ask a machine that carries nodes: the agent is sent there first, and stays for as long as we ask."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib.resources
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 from heliostat.core.errors import (
     Conflict,
@@ -17,7 +17,7 @@ from heliostat.core.errors import (
     Unavailable,
 )
 from heliostat.core.trouble import trouble
-from heliostat.engine.ports import Shell
+from heliostat.engine.ports import Result
 
 MODULES = ("processes", "belongings", "copies", "agent")
 NO_PYTHON, NO_PYTHON_BUT_OURS = 97, 98
@@ -30,26 +30,25 @@ for python in "$@" "$ours"/*/*/python "$HOME"/.cache/heliostat/python/*/bin/pyth
         python3 /usr/bin/python3 /usr/local/bin/python3 /opt/*/bin/python3; do
     case $python in "~/"*) python=$HOME/${python#"~/"} ;; esac
     command -v "$python" >/dev/null 2>&1 || continue
-    [ "$HELIO_TRUST" = "$python" ] ||
-        [ "$("$python" -I -S -c 'import sys; print(sys.version_info >= (3, 8) and "fit")' 2>&1)" = fit ] ||
+    [ "$("$python" -I -S -c 'import sys; print(sys.version_info >= (3, 8) and "fit")' 2>&1)" = fit ] ||
         continue
     exec "$python" -I -S -c 'import json, sys
-order = json.loads(sys.stdin.buffer.readline())
-exec(order["loader"])'
+agent = json.loads(sys.stdin.buffer.readline())
+exec(agent["loader"])'
 done
 [ -d "$ours" ] && exit 98
 exit 97
 """
 LOADER = """
 import types
-for name, text in order["modules"]:
+for name, text in agent["modules"]:
     parts = name.split(".")
     for size in range(1, len(parts)):
         above = ".".join(parts[:size])
         sys.modules.setdefault(above, types.ModuleType(above)).__path__ = []
     module = sys.modules[name] = types.ModuleType(name)
     exec(compile(text, name, "exec"), module.__dict__)
-sys.modules["heliostat.ray.node_program.agent"].main(order["orders"])
+sys.modules["heliostat.ray.node_program.agent"].serve(sys.stdin.buffer, sys.stdout)
 """
 _KINDS: Mapping[str, type[HelioError]] = {
     "conflict": Conflict,
@@ -69,49 +68,49 @@ def modules() -> tuple[tuple[str, str], ...]:
     )
 
 
-def bundle(orders: Sequence[Mapping[str, Any]]) -> bytes:
-    """What travels on standard input: never in anybody's process list."""
-    return _fixed() + json.dumps(list(orders)).encode() + b"}\n"
+class Answering(Protocol):
+    """What stays on a machine: a line to it, a line from it; a Result once it has ended."""
+
+    async def ask(self, question: bytes) -> bytes | Result: ...
+
+
+def command(pythons: Sequence[str] = ()) -> list[str]:
+    """What runs there; these Pythons are tried first."""
+    return ["sh", "-c", SCRIPT, "sh", *pythons]
 
 
 @cache
-def _fixed() -> bytes:
-    """What is the same every time, with the place for the orders at its end."""
-    return json.dumps({"loader": LOADER, "modules": modules()})[:-1].encode() + b', "orders":'
+def opening() -> bytes:
+    """The agent itself. It travels on standard input: never in anybody's process list."""
+    return json.dumps({"loader": LOADER, "modules": modules()}).encode() + b"\n"
 
 
 async def ask(
-    shell: Shell,
-    host: str,
-    orders: Sequence[Mapping[str, Any]],
-    *,
-    pythons: Sequence[str] = (),
-    trusted: str = "",
+    agent: Answering, host: str, orders: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]] | None:
-    """The answer to each order; nothing where no Python runs and hence nothing of ours either.
-
-    `trusted` is a Python that has answered there before: it need not show again that it can.
-    """
-    words = ["sh", "-c", SCRIPT, "sh", *([trusted] if trusted else []), *pythons]
-    result = await shell.run(words, stdin=bundle(orders), cwd="/", env={"HELIO_TRUST": trusted})
-    if result.code == NO_PYTHON:
+    """The answer to each order; nothing where no Python runs and hence nothing of ours either."""
+    answer = await agent.ask(json.dumps(list(orders)).encode())
+    if not isinstance(answer, Result):
+        return list(json.loads(answer))
+    if answer.code == NO_PYTHON:
         return None
+    raise _ended(host, answer)
+
+
+def _ended(host: str, result: Result) -> HelioError:
+    """It said no word."""
     if result.code == NO_PYTHON_BUT_OURS:
-        raise MissingPart(
+        return MissingPart(
             f"no Python on {host} can be used",
             why="looked for python3, 3.8 or newer; clusters of yours have left directories there",
             fix="install python3 there, or give python: the path of one",
         )
-    try:
-        answers = json.loads(result.out)
-    except ValueError:
-        said = (result.err or result.out).decode(errors="replace").strip()
-        raise Unavailable(
-            f"{host} gave no answer that can be read",
-            why=said.rpartition("\n")[2] or f"exit code {result.code}",
-            fix=f"try `ssh {host} python3 --version`",
-        ) from None
-    return list(answers)
+    said = (result.err or result.out).decode(errors="replace").strip()
+    return Unavailable(
+        f"{host} gave no answer that can be read",
+        why=said.rpartition("\n")[2] or f"exit code {result.code}",
+        fix=f"try `ssh {host} python3 --version`",
+    )
 
 
 def verdict(answer: Mapping[str, Any], host: str, what: str) -> Mapping[str, Any]:

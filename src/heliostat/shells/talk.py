@@ -131,15 +131,7 @@ class Talk:
                 await self._known(process)
         number = self._marks["stderr"].word
         if number and number.isdigit() and self._marks["stderr"].code is None and self._line.alive:
-            kill = self._line.command(f"exec kill -9 -- -{int(number)}")
-            killer = await asyncio.create_subprocess_exec(
-                *kill, stdin=-3, stdout=-3, stderr=-3, start_new_session=True
-            )
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LAST_WORD):
-                    await killer.wait()
-            if killer.returncode is None:
-                killer.kill()
+            await kill_there(self._line, int(number))
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
@@ -152,6 +144,18 @@ class Talk:
             if not data:
                 return
             marked.feed(data)
+
+
+async def kill_there(line: Line, number: int) -> None:
+    """Kill a command's whole process group on its node, by a command of its own."""
+    killer = await asyncio.create_subprocess_exec(
+        *line.command(f"exec kill -9 -- -{number}"), stdin=-3, stdout=-3, stderr=-3, start_new_session=True
+    )
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LAST_WORD):
+            await killer.wait()
+    if killer.returncode is None:
+        killer.kill()
 
 
 def thread(work: Callable[[], None]) -> asyncio.Future[None]:

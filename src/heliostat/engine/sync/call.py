@@ -15,7 +15,17 @@ from heliostat.core.trouble import trouble
 from heliostat.engine.ports import Result, Shell
 
 PACKAGE = "heliostat.engine.sync.there"
-MODULES = ("store", "trees", "lay", "keep", "runs", "target", "give", "main")  # each after what it imports
+MODULES = (
+    "store",
+    "trees",
+    "lay",
+    "keep",
+    "runs",
+    "target",
+    "give",
+    "spread",
+    "main",
+)  # each after what it imports
 FIRST = "import sys,zlib;b=sys.stdin.buffer;exec(zlib.decompress(b.read(int(b.readline()))))"
 LOAD = """
 import sys, types

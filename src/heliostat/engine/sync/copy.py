@@ -8,30 +8,23 @@ import secrets
 import stat
 import zlib
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from heliostat.core import tree as trees
-from heliostat.core.errors import UsageError
+from heliostat.core.errors import Unavailable, UsageError
 from heliostat.core.resource import Ref
 from heliostat.core.sync import Copied
-from heliostat.engine.ports import Emit, Shell, Site
+from heliostat.engine.ports import Emit, Site
 from heliostat.engine.sync.call import order
 from heliostat.engine.sync.digests import SECRET, TRIES, changing, read
 from heliostat.engine.sync.feed import ChangedMeanwhileError
 from heliostat.engine.sync.fetch import receive
 from heliostat.engine.sync.scan import Scan, scan
 from heliostat.engine.sync.sending import Line
+from heliostat.engine.sync.spreading import Reaching, spread
 from heliostat.engine.sync.stores import distinct
 from heliostat.engine.sync.work import Parcel, reporter, run_dir, tell
-
-
-class Reaching(Protocol):
-    """How nodes are reached: a ground, or what a ground itself knows of them while it makes them."""
-
-    def shell(self, node: Ref) -> AbstractAsyncContextManager[Shell]: ...
 
 
 async def push(
@@ -45,10 +38,9 @@ async def push(
         try:
             async with asyncio.TaskGroup() as group:
                 source = asyncio.ensure_future(asyncio.to_thread(source_of, local))
-                tasks = [
-                    group.create_task(push_to(site.ground, site.emit, ref, source, remote, delete=delete))
-                    for ref in distinct(nodes)
-                ]
+                refs = distinct(nodes)
+                ways = Ways(site.ground, site.emit, refs)
+                tasks = [group.create_task(push_to(ways, ref, source, remote, delete=delete)) for ref in refs]
         except BaseExceptionGroup as errors:
             if not isinstance(errors.exceptions[0], ChangedMeanwhileError):
                 raise errors.exceptions[0] from None
@@ -90,32 +82,67 @@ def source_of(local: Path) -> Source:
     return Source(found, Parcel(folder, full, tree, b"", "", "", tree), file=local.name)
 
 
+class Ways:
+    """How each node comes by contents: the first from here, the others from it, what is missing from here."""
+
+    def __init__(self, ground: Reaching, emit: Emit, refs: Sequence[Ref]) -> None:
+        self.ground, self.emit = ground, emit
+        self.session = f"push-{secrets.token_hex(8)}"
+        self._first, self._count = refs[0], len(refs)
+        self._needs: dict[str, Ref | None] = {}
+        self._all_known, self._there = asyncio.Event(), asyncio.Event()
+
+    async def bring(
+        self, line: Line, root: bytes, tree: dict[bytes, bytes], needs: bool, empty: bool
+    ) -> None:
+        """Have there what is needed there, if it is; every node of them comes here once."""
+        self._needs[line.ref.key] = line.ref if needs else None
+        if len(self._needs) == self._count:
+            self._all_known.set()
+        if line.ref.key == self._first.key:
+            if needs:
+                await line.deliver(root, tree, empty=empty)
+                await self._all_known.wait()
+                others = [ref for key, ref in self._needs.items() if ref and key != self._first.key]
+                await spread(self.ground, self._first, others, self.session)
+            self._there.set()
+        elif needs:
+            await self._there.wait()
+            await line.deliver(root, tree)
+
+
 async def push_to(
-    ground: Reaching, emit: Emit, ref: Ref, coming: asyncio.Future[Source], remote: str, *, delete: bool
+    ways: Ways, ref: Ref, coming: asyncio.Future[Source], remote: str, *, delete: bool
 ) -> Copied:
     """Look there while it is looked here; send what differs; lay it."""
-    async with ground.shell(ref) as shell:
-        line = Line(shell, ref, f"push-{secrets.token_hex(8)}", reporter(emit, f"files to {ref.key}"))
+    async with ways.ground.shell(ref) as shell:
+        line = Line(shell, ref, ways.session, reporter(ways.emit, f"files to {ref.key}"))
         seen = await order(shell, ref, "glance", {"remote": remote})
         source = await asyncio.shield(coming)
         if source.file:
-            changes, based = await _differs(line, source, remote), False
+            missing = not seen["kind"]
+            changes, based = source.parcel.tree if missing else await _differs(line, source, remote), False
         else:
             if seen["kind"] == "file":
                 raise UsageError(f"{remote} is a file on {ref.key}", why="a folder is to go there")
             changes, based = await _difference(line, source, remote, seen)
         sent = {path: value for path, value in changes.items() if value}
         gone = [path for path in changes if path not in sent] if delete else []
-        await line.deliver(source.found.root, sent)
-        if changes or not based:
+        little = line.little(source.found.root, sent) if seen["empty"] else None
+        needs = bool(sent) and little is None
+        await ways.bring(line, source.found.root, sent, needs=needs, empty=bool(seen["empty"]))
+        if changes or not (based or source.file):
+            packed = await asyncio.to_thread(zlib.compress, trees.encode(changes), 1)
             ask = {
                 "remote": remote, "session": line.session, "delete": delete, "mode": source.mode,
-                "tree": source.parcel.digest, "base": based,
+                "tree": source.parcel.digest, "base": based, "length": len(packed),
                 "file": ("/" if remote.endswith("/") else "") + source.file if source.file else "",
             }  # fmt: skip
-            if changes or not source.file:
-                packed = await asyncio.to_thread(zlib.compress, trees.encode(changes), 1)
-                await order(shell, ref, "lay_target", ask, packed)
+            answer = await order(shell, ref, "lay_target", ask, packed + (little or b""))
+            line.refuse_wrong(sent, answer)
+            if "lacks" in answer:
+                what = f"{ref.key} lost files while they arrived"
+                raise Unavailable(what, why=answer["lacks"], fix="run this again")
         return Copied(
             node=ref.key, files=source.found.files, size=source.found.size,
             moved_files=line.moved_files, moved_bytes=line.moved_bytes, deleted=len(gone),

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Any
 
 from heliostat.core.resource import Ref
 from heliostat.core.tree import contents
@@ -13,6 +14,7 @@ from heliostat.engine.ports import Shell
 from heliostat.engine.sync.call import order
 from heliostat.engine.sync.feed import ChangedMeanwhileError, ahead, pieces, portions
 
+INLINE = 256 * 1024  # bytes of contents that go with an order
 Report = Callable[[int], None]  # bytes that arrived
 
 
@@ -35,11 +37,26 @@ class Line:
         async with aclosing(ahead(source)) as coming:
             async for data, ended in coming:
                 answer = await order(self.shell, self.ref, "put", {"session": self.session}, data)
-                if answer["wrong"]:  # its beginning was sent before it changed
-                    raise ChangedMeanwhileError(path_of(tree, answer["wrong"][0].encode()))
+                self.refuse_wrong(tree, answer)
                 self.moved_files += ended
                 self.moved_bytes += len(data)
                 self.report(len(data))
+
+    def little(self, root: bytes, tree: Mapping[bytes, bytes]) -> bytes | None:
+        """All contents of the tree at once, to go with an order, where that is little."""
+        wanted = contents(tree)
+        if sum(wanted.values()) > INLINE:
+            return None
+        data = b"".join(part for part, _ in portions(root, pieces(tree, dict.fromkeys(wanted, 0))))
+        self.moved_files += len(wanted)
+        self.moved_bytes += len(data)
+        self.report(len(data))
+        return data
+
+    def refuse_wrong(self, tree: Mapping[bytes, bytes], answer: Mapping[str, Any]) -> None:
+        """A file whose beginning was sent before it changed."""
+        if wrong := answer.get("wrong"):
+            raise ChangedMeanwhileError(path_of(tree, wrong[0].encode()))
 
     async def _lacking(self, wanted: Mapping[bytes, int]) -> dict[bytes, int]:
         """The digests that are not there, each with how much of it is."""

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
 from heliostat.core.resource import HEAD, Ref
 
 
 @runtime_checkable
-class Spreads(Protocol):
-    """An optional power of a ground: to bring contents from one node to others, past our own uplink."""
+class Meets(Protocol):
+    """An optional power of a ground: to say where other nodes of a cluster reach one of them."""
 
-    async def spread(self, source: Ref, others: Sequence[Ref], session: str) -> None:
-        """Copy `<home>/store/packs/<session>.*` (the .pack before the .index) and the large contents that
-        `<home>/store/packs/<session>.big` names, from `blobs/`. What does not arrive is sent from here."""
+    def meeting(self, node: Ref) -> str:
+        """An address of a network that is theirs alone; empty where there is none."""
         ...
 
 

@@ -20,12 +20,12 @@ from heliostat.engine.sync.call import order
 from heliostat.engine.sync.digests import TRIES, changing
 from heliostat.engine.sync.feed import ChangedMeanwhileError, pieces, portions
 from heliostat.engine.sync.scan import Scan, cache_file, scan
-from heliostat.engine.sync.sending import Line
-from heliostat.engine.sync.stores import Spreads, distinct
+from heliostat.engine.sync.sending import INLINE, Line
+from heliostat.engine.sync.spreading import spread
+from heliostat.engine.sync.stores import distinct
 
 MOST = 2 * 10**9  # bytes that go without being asked for
 OUTPUTS = "outputs"  # a run's folder for what it makes, there and here
-INLINE = 256 * 1024  # bytes of contents that go with the first order
 
 
 def run_dir(ref: Ref, run: str) -> str:
@@ -117,8 +117,8 @@ async def _everywhere(site: Site, nodes: Sequence[Ref], parcel: Parcel, run: str
     session = f"run-{secrets.token_hex(8)}"
     first, others = nodes[0], nodes[1:]
     lines = [await _one(site, first, parcel, run, session)]
-    if others and isinstance(site.ground, Spreads):
-        await site.ground.spread(first, others, session)
+    if lines[0].moved_bytes > INLINE:
+        await spread(site.ground, first, others, session)
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(_one(site, ref, parcel, run, session)) for ref in others]

@@ -13,11 +13,11 @@ from heliostat.core.errors import Unavailable, UsageError
 from heliostat.core.owner import Owner
 from heliostat.core.resource import Ref, Resource
 from heliostat.engine.ports import Emit
-from heliostat.engine.sync.copy import Source, push_to, source_of
+from heliostat.engine.sync.copy import Source, Ways, push_to, source_of
 from heliostat.engine.sync.digests import TRIES, changing
 from heliostat.engine.sync.feed import ChangedMeanwhileError
 from heliostat.engine.sync.work import tell
-from heliostat.grounds.ssh.hosts import Hosts, ask, base_order, no_python
+from heliostat.grounds.ssh.hosts import Hosts, base_order, no_python
 from heliostat.grounds.ssh.refs import refs
 from heliostat.ray.agent import verdict
 from heliostat.ray.label import label_of
@@ -57,7 +57,7 @@ class Copying:
         raise Unavailable(f"{wanted.name} vanished while it was made", why=f"{host} does not list it")
 
     async def _order(self, host: str, *orders: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        answers = await ask(self._hosts, host, [{**base_order(self._owner, host), **one} for one in orders])
+        answers = await self._hosts.ask(host, [{**base_order(self._owner, host), **one} for one in orders])
         if answers is None:
             raise no_python(host)
         return [verdict(answer, host, "cannot copy files") for answer in answers]
@@ -68,7 +68,7 @@ class Copying:
         for _ in range(TRIES):
             coming = self._look(source, coming)
             try:
-                await push_to(self, self._emit, there, coming, at, delete=True)
+                await push_to(Ways(self, self._emit, [there]), there, coming, at, delete=True)
             except ChangedMeanwhileError as error:
                 changed = error.path
             else:

@@ -14,7 +14,7 @@ from heliostat.core.resource import HEAD, NODE, Digests, Outcome, Ref, Resource
 from heliostat.core.spec import Gpus, Node
 from heliostat.engine.outcomes import as_they_come
 from heliostat.engine.ports import Emit
-from heliostat.grounds.ssh.hosts import Hosts, ask, base_order, no_python
+from heliostat.grounds.ssh.hosts import Hosts, base_order, final, no_python
 from heliostat.grounds.ssh.prepare import prepare, set_up
 from heliostat.grounds.ssh.refs import SILENT, refs
 from heliostat.grounds.ssh.want import digest
@@ -146,7 +146,7 @@ class Making:
     async def _done(self, host: str, name: str, order: Mapping[str, Any], pythons: Sequence[str] = ()) -> Ref:
         """Have it done, and return what is listed there then: one round trip."""
         look = {**base_order(self._owner, host), "do": "list"}
-        answers = await ask(self._hosts, host, [order, look], pythons=pythons)
+        answers = await self._hosts.ask(host, [order, look], pythons=pythons)
         if answers is None:
             raise self._hosts.troubles.get(host) or no_python(host)
         verdict(answers[0], host, f"cannot prepare {name.partition('/')[2]}")
@@ -192,12 +192,6 @@ def node_of(data: Mapping[str, Any]) -> Node:
 
 def new_token() -> str:
     return secrets.token_hex(32)
-
-
-def final(error: HelioError) -> HelioError:
-    """Asking again at once would not help: what could be tried was tried."""
-    error.retry = False
-    return error
 
 
 async def attempt(name: str, work: Coroutine[None, None, Ref]) -> Outcome:

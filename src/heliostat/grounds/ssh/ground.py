@@ -13,10 +13,8 @@ from heliostat.core.owner import Owner
 from heliostat.core.resource import NODE, Outcome, Ref, Resource
 from heliostat.core.spec import Spec
 from heliostat.engine.outcomes import as_they_come
-from heliostat.grounds.ssh import create as making
-from heliostat.grounds.ssh.copies import Copying
-from heliostat.grounds.ssh.deal import hosts_of
-from heliostat.grounds.ssh.hosts import Hosts, ask, ask_all, base_order
+from heliostat.grounds.ssh.deal import deal, hosts_of
+from heliostat.grounds.ssh.hosts import Hosts, ask_all, base_order, final
 from heliostat.grounds.ssh.refs import SILENT, refs, silent
 from heliostat.grounds.ssh.want import DIRECTORY, FILES, want
 from heliostat.ray.agent import verdict
@@ -51,7 +49,9 @@ class SshGround:
         hosts = hosts_of(spec)
         if not hosts:
             return f"ssh:{spec.ssh.user or ''}"
-        return f"ssh:{await self.hosts.user(hosts[0])}"
+        user = await self.hosts.user(hosts[0])
+        await self.hosts.begin(hosts[0])
+        return f"ssh:{user}"
 
     @property
     def hosts(self) -> Hosts:
@@ -87,23 +87,36 @@ class SshGround:
         named: set[str] = set()
         while todo:
             asked |= todo
-            orders = {host: [{**base_order(owner, host), "do": "list"}] for host in sorted(todo)}
-            for host, answers in (await ask_all(self.hosts, orders, pythons=self._pythons())).items():
-                if isinstance(answers, HelioError):
-                    failed[host] = answers
-                elif answers is not None:
-                    answer = verdict(answers[0], host, "cannot look for what is yours")
-                    found += refs(owner, host, answer)
-                    named |= set(answer["hosts"])
+            found += await self._ask(owner, todo, failed, named)
             todo = named - asked
         if owner.cluster:
             self._joined[owner.cluster] = tuple(sorted(named))
         if failed and len(failed) == len(asked):
-            raise making.final(next(iter(failed.values())))
+            raise final(next(iter(failed.values())))
         every = (*found, *self._silent(owner, failed, named))
         if owner.cluster:
             self._seen[owner] = (time.monotonic(), every)
         return every
+
+    async def find_nodes(self, owner: Owner, keys: Sequence[str]) -> tuple[Ref, ...]:
+        """Ask only the hosts that the file gives to these nodes; one that is silent has said nothing."""
+        dealt = deal(self._known())
+        return tuple(await self._ask(owner, {dealt[key] for key in keys if key in dealt}, {}, set()))
+
+    async def _ask(
+        self, owner: Owner, hosts: Iterable[str], failed: dict[str, HelioError], named: set[str]
+    ) -> list[Ref]:
+        """What these hosts have; errors and the hosts that they know of go into the last two."""
+        found: list[Ref] = []
+        orders = {host: [{**base_order(owner, host), "do": "list"}] for host in sorted(hosts)}
+        for host, answers in (await ask_all(self.hosts, orders, pythons=self._pythons())).items():
+            if isinstance(answers, HelioError):
+                failed[host] = answers
+            elif answers is not None:
+                answer = verdict(answers[0], host, "cannot look for what is yours")
+                found += refs(owner, host, answer)
+                named |= set(answer["hosts"])
+        return found
 
     async def _lately(self, owner: Owner) -> tuple[Ref, ...]:
         """What was listed a moment ago: whoever creates has just looked."""
@@ -128,11 +141,14 @@ class SshGround:
 
     async def create(self, owner: Owner, wanted: Sequence[Resource]) -> AsyncIterator[Outcome]:
         """Directories, files, then all nodes; workers wait for the head's port, not for the head."""
+        from heliostat.grounds.ssh import create as making
+        from heliostat.grounds.ssh.copies import Copying
+
         homes, files, nodes = ([one for one in wanted if one.kind == kind] for kind in self.kinds)
         known = await self._lately(owner)
         work = making.Making(owner, self.hosts, known, self._emit)
         if homes:
-            token = await self._token(known)
+            token = await self._token(known) or making.new_token()
             async with aclosing(work.directories(homes, token)) as outcomes:
                 async for outcome in outcomes:
                     yield outcome
@@ -148,18 +164,21 @@ class SshGround:
                     yield outcome
 
     async def _token(self, known: Sequence[Ref]) -> str:
-        """The cluster's own, where a host has it already; else a new one."""
+        """The cluster's own, where a host has it already."""
         for ref in known:
             if ref.kind == DIRECTORY and ref.facts.get("home"):
                 async with self.hosts.shell(ref.facts["host"]) as shell:
                     result = await shell.run(["cat", f"{ref.facts['home']}/token"])
                 if result.code == 0 and result.out.strip():
                     return result.out.decode().strip()
-        return making.new_token()
+        return ""
 
     async def delete(self, refs: Sequence[Ref]) -> AsyncIterator[Outcome]:
         """Nodes, then files, then directories; all hosts at once."""
         self._seen.clear()
+        for ref in refs:
+            if ref.kind == DIRECTORY:
+                self.hosts.leave(ref.facts.get("host", ""))
         for kind, do in ((NODE, "stop"), (FILES, "copy-drop"), (DIRECTORY, "remove")):
             deeds = [self._removal(ref, do) for ref in refs if ref.kind == kind]
             async with aclosing(as_they_come(deeds)) as outcomes:
@@ -172,7 +191,7 @@ class SshGround:
         order = {**base_order(ref.owner, host), "do": do, "key": ref.key, "target": target}
         try:
             pythons = [ref.facts["python"]] if "python" in ref.facts else self._pythons()
-            answers = await ask(self.hosts, host, [order], pythons=pythons)
+            answers = await self.hosts.ask(host, [order], pythons=pythons)
             if answers is not None:
                 verdict(answers[0], host, f"cannot remove {ref.key}")
         except Unavailable as error:
@@ -181,10 +200,14 @@ class SshGround:
                 why=error.why,
                 fix=f"`helio down` again once {host} answers",
             )
-            return Outcome(name=ref.name, error=left if SILENT in ref.facts else making.final(error))
+            return Outcome(name=ref.name, error=left if SILENT in ref.facts else final(error))
         except HelioError as error:
             return Outcome(name=ref.name, error=error)
         return Outcome(name=ref.name, ref=ref)
+
+    def meeting(self, node: Ref) -> str:
+        """Where Ray's nodes reach the head, other nodes of the cluster do."""
+        return node.facts.get("gcs", "").rpartition(":")[0]
 
     def shell(self, node: Ref) -> AbstractAsyncContextManager[Shell]:
         facts = node.facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from heliostat.core.errors import HelioError, MissingPart
@@ -22,13 +22,26 @@ from heliostat.shells.ssh.words import Way
 Answers = Mapping[str, "list[dict[str, Any]] | HelioError | None"]
 
 
+def base_order(owner: Owner, host: str) -> dict[str, Any]:
+    """What every order names: whose things, on which host."""
+    one = {"id": owner.id} if owner.cluster else {}
+    return {"principal": owner.principal, "cluster": owner.cluster, "host": host, **one}
+
+
+def final(error: HelioError) -> HelioError:
+    """Asking again at once would not help: what could be tried was tried."""
+    error.retry = False
+    return error
+
+
 class Hosts:
-    """How each host is reached. A test, or a simulation of a thousand, puts another `shell` in."""
+    """How each host is reached. A simulation of a thousand puts another `shell` and `ask` in."""
 
     def __init__(self, site: SshSite, cluster: str, told: Told) -> None:
         self.site = site
         self.pythons: dict[str, str] = {}  # what has answered there
         self.troubles: dict[str, HelioError] = {}  # hosts whose `host_setup` failed: no node starts there
+        self._beginning: asyncio.Future[None] | None = None  # kept, or nobody would
         self._pool = Pool(state_dir() / "hosts" / cluster, told)
 
     def way(self, host: str) -> Way:
@@ -41,20 +54,40 @@ class Hosts:
         """Who logs in there, as OpenSSH itself sees it."""
         return (await self._pool.settle(self.way(host))).user
 
+    async def begin(self, host: str) -> None:
+        """Begin to log in: whoever asks that host next need not wait for all of it. Trouble is theirs."""
+
+        async def log_in() -> None:
+            with suppress(HelioError):
+                await self._pool.link(self.way(host))
+
+        self._beginning = asyncio.ensure_future(log_in())
+        await asyncio.sleep(0)  # `ssh` starts now
+
     @asynccontextmanager
     async def shell(self, host: str, *, home: str = "", python: str = "") -> AsyncIterator[Shell]:
         shell = SshShell(self._pool, self.way(host), home=home, python=python)
         await shell.open()
         yield shell
 
+    async def ask(
+        self, host: str, orders: Sequence[Mapping[str, Any]], *, pythons: Sequence[str] = ()
+    ) -> list[dict[str, Any]] | None:
+        """One round trip to the host's agent, which stays there for the next."""
+        shell = SshShell(self._pool, self.way(host))
+        standing = await shell.standing(agent.command(pythons), agent.opening())
+        answers = await agent.ask(standing, host, orders)
+        for answer in answers or ():
+            if answer.get("python"):
+                self.pythons[host] = answer["python"]
+        return answers
+
+    def leave(self, host: str) -> None:
+        """Nothing of the cluster stays there, nor does a connection for the next command."""
+        self._pool.leave(host)
+
     def close(self) -> None:
         self._pool.close()
-
-
-def base_order(owner: Owner, host: str) -> dict[str, Any]:
-    """What every order names: whose things, on which host."""
-    one = {"id": owner.id} if owner.cluster else {}
-    return {"principal": owner.principal, "cluster": owner.cluster, "host": host, **one}
 
 
 def no_python(host: str) -> HelioError:
@@ -65,18 +98,6 @@ def no_python(host: str) -> HelioError:
     )
 
 
-async def ask(
-    hosts: Hosts, host: str, orders: Sequence[Mapping[str, Any]], *, pythons: Sequence[str] = ()
-) -> list[dict[str, Any]] | None:
-    """One round trip to one host's agent."""
-    async with hosts.shell(host) as shell:
-        answers = await agent.ask(shell, host, orders, pythons=pythons, trusted=hosts.pythons.get(host, ""))
-    for answer in answers or ():
-        if answer.get("python"):
-            hosts.pythons[host] = answer["python"]
-    return answers
-
-
 async def ask_all(
     hosts: Hosts, orders: Mapping[str, Sequence[Mapping[str, Any]]], *, pythons: Sequence[str] = ()
 ) -> Answers:
@@ -84,7 +105,7 @@ async def ask_all(
 
     async def one(host: str) -> list[dict[str, Any]] | HelioError | None:
         try:
-            return await ask(hosts, host, orders[host], pythons=pythons)
+            return await hosts.ask(host, orders[host], pythons=pythons)
         except OtherHostKey:
             raise
         except HelioError as error:

@@ -1,7 +1,8 @@
 """What is asked of a machine that carries nodes, done there: list, make, start, stop, remove.
 
-It is sent to the machine for one answer and leaves nothing of itself behind. Standard library only, and any
-Python from 3.8 on: it runs with what the machine has. Orders come as JSON and answers go as JSON.
+It is sent to the machine, obeys for as long as somebody asks, and leaves nothing of itself behind. Standard
+library only, and any Python from 3.8 on: it runs with what the machine has. Orders come as lines of JSON and
+answers go as lines of JSON.
 
 A cluster's home on a machine is `BASE/<owner id>/<name of the machine>`: home directories may be shared.
 """
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from heliostat.ray.node_program.belongings import (
     Data,
@@ -34,7 +36,19 @@ from heliostat.ray.node_program.belongings import (
     write,
 )
 from heliostat.ray.node_program.copies import do_copy_begin, do_copy_drop, do_copy_finish, listed
-from heliostat.ray.node_program.processes import LABEL, Process, family, label_of, look, tell, wait_gone
+from heliostat.ray.node_program.processes import (
+    LABEL,
+    Process,
+    family,
+    label_of,
+    look,
+    reap,
+    tell,
+    wait_gone,
+)
+
+if TYPE_CHECKING:
+    from typing import BinaryIO, TextIO
 
 LABEL_FILE = "owner.json"
 HANDOVER = 15.0  # seconds for a node program to say its first word
@@ -324,8 +338,8 @@ def refused(error: OSError, order: Data) -> Data:
     return {"errno": error.errno or 0, "why": f"{error.strerror or error}{place}", "do": order["do"]}
 
 
-def main(orders: list[Data]) -> None:
-    """Obey each in turn; what one of them comes to says nothing about the next."""
+def obey(orders: list[Data]) -> list[Data]:
+    """Each in turn; what one of them comes to says nothing about the next."""
     deeds = {
         "list": do_list,
         "make": do_make,
@@ -344,4 +358,13 @@ def main(orders: list[Data]) -> None:
             answers.append({"ok": False, "refusal": refusal.data})
         except OSError as error:
             answers.append({"ok": False, "system": refused(error, order)})
-    json.dump(answers, sys.stdout)
+    return answers
+
+
+def serve(questions: BinaryIO, answers: TextIO) -> None:
+    """Until nobody asks any more."""
+    for line in questions:
+        json.dump(obey(json.loads(line)), answers)
+        answers.write("\n")
+        answers.flush()
+        reap()  # a node program that was started here and has ended

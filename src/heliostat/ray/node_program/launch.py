@@ -10,8 +10,10 @@ import importlib
 import json
 import os
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,6 +21,7 @@ from heliostat.ray.node_program.watch import whole
 
 CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # at 0, Ray's daemons take loopback for their address
 OWN = ("gcs_server", "dashboard", "monitor")  # of the head alone
+LATER = ("start_monitor", "start_ray_client_server", "start_log_monitor")  # nobody waits for these
 NAP = 0.05  # Ray polls every 0.1 to 2 s while it starts; this is soon enough and costs nothing
 
 
@@ -61,26 +64,42 @@ def record_spawned(services: Any, path: str, private: Sequence[str]) -> None:
     if start is None:
         return
 
+    one_by_one = threading.Lock()  # the environment is the whole process's
+
     def recorded(command: list[str], process_type: str, *args: Any, **kwargs: Any) -> Any:
-        with without(() if process_type in OWN else private):
-            info = start(command, process_type, *args, **kwargs)
-            env = {**os.environ, **(kwargs.get("env_updates") or {})}
-        line = {"role": process_type, "argv": command, "env": env, "pid": info.process.pid}
-        with open(path, "a", encoding="utf-8", opener=lambda p, f: os.open(p, f, 0o600)) as file:
-            file.write(json.dumps(line) + "\n")
+        with one_by_one:
+            with without(() if process_type in OWN else private):
+                info = start(command, process_type, *args, **kwargs)
+                env = {**os.environ, **(kwargs.get("env_updates") or {})}
+            line = {"role": process_type, "argv": command, "env": env, "pid": info.process.pid}
+            with open(path, "a", encoding="utf-8", opener=lambda p, f: os.open(p, f, 0o600)) as file:
+                file.write(json.dumps(line) + "\n")
         return info
 
     services.start_ray_process = recorded
 
 
-def dashboard_last(node: Any) -> None:
-    """Start the raylet before waiting for the dashboard: nodes join only once the head's raylet is there."""
+def alive_first(node: Any) -> None:
+    """Begin with what makes a node alive, and wait for the dashboard while the rest is on its way.
+
+    Nodes join only once the head's raylet is there, and the Jobs API is the dashboard's; what else Ray starts
+    would only take the processor from them.
+    """
     cls = node.Node
-    if not all(hasattr(cls, name) for name in ("start_api_server", "start_ray_processes")):
+    if not all(hasattr(cls, name) for name in ("start_api_server", "start_ray_processes", *LATER)):
         return
+    last: list[Callable[[], Any]] = []
+    for name in LATER:
+        setattr(cls, name, postponed(getattr(cls, name), last))
+    whole: Callable[..., None] = cls.__init__
     first: Callable[..., Any] = cls.start_api_server
     then: Callable[..., Any] = cls.start_ray_processes
-    waiting: list[Callable[[], Any]] = []
+    waiting: list[Future[Any]] = []
+
+    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+        whole(self, *args, **kwargs)
+        while last:
+            last.pop(0)()
 
     def start_api_server(self: Any, *args: Any, **kwargs: Any) -> None:
         params = self._ray_params
@@ -88,14 +107,24 @@ def dashboard_last(node: Any) -> None:
             f"{params.dashboard_host}:{params.dashboard_port}"  # the raylet and other nodes ask for it
         )
         self.get_gcs_client().internal_kv_put(b"webui:url", self._webui_url.encode(), True, b"dashboard")
-        waiting.append(lambda: first(self, *args, **kwargs))
+        waiting.append(ThreadPoolExecutor(1).submit(first, self, *args, **kwargs))
 
     def start_ray_processes(self: Any) -> None:
         then(self)
         while waiting:
-            waiting.pop(0)()
+            waiting.pop(0).result()
 
+    cls.__init__ = made
     cls.start_api_server, cls.start_ray_processes = start_api_server, start_ray_processes
+
+
+def postponed(method: Callable[..., Any], until: list[Callable[[], Any]]) -> Callable[..., None]:
+    """The same method, noted down instead of called."""
+
+    def noted(self: Any, *args: Any, **kwargs: Any) -> None:
+        until.append(lambda: method(self, *args, **kwargs))
+
+    return noted
 
 
 def wait_for(address: str, patience: float) -> None:
@@ -136,7 +165,7 @@ def main(arguments: Sequence[str]) -> None:
     else:
         os.environ.pop(CLUSTERS)
     record_spawned(services, order["spawned"], order["private"])
-    dashboard_last(importlib.import_module("ray._private.node"))
+    alive_first(importlib.import_module("ray._private.node"))
     if order["head"]:
         wait_for(order["head"], order["patience"])
     poll_often()

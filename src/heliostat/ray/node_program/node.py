@@ -37,7 +37,9 @@ KEPT = (
 AGAIN = ("gcs_server", "dashboard", "monitor", "log_monitor", "ray_client_server")  # respawned alone
 ENDS, WITHIN = 4, 60.0  # so many ends of one daemon within so many seconds: the node is broken
 SLOW = 25.0  # seconds after which a failed start was one of Ray's own limits, of 30, and not a mistake
-GRACE = 2.0  # seconds from TERM to KILL
+GRACE = 2.0  # seconds from TERM to KILL, for jobs and what they started
+SIGN_OFF = 0.5  # the same for Ray's own: they have nothing to lose, and some never go by themselves
+SERVICES = ("ray-dashboard", "ray::DashboardA", "ray::RuntimeEnv")  # Ray's own, beside its daemons
 KILLED = 10.0  # seconds for killed processes to be gone
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 
@@ -260,14 +262,16 @@ def give_up(node: Node, why: str) -> None:
 
 def clear(node: Node) -> None:
     """End everything below this process, politely first, and see it gone."""
+    below = family(os.getpid(), node.label)
+    work = [one for one in below if one.pid not in node.daemons and not name_of(one.pid).startswith(SERVICES)]
     node.daemons = {}
     node.strangers.drop()
     if node.launcher:
         node.launcher.returncode = 0
         node.launcher = None
-    below = family(os.getpid(), node.label)
     tell(below, signal.SIGTERM)
-    wait_gone(below, GRACE)
+    wait_gone(below, SIGN_OFF)
+    wait_gone(work, GRACE - SIGN_OFF)
     deadline = time.monotonic() + KILLED
     while (left := family(os.getpid(), node.label)) and time.monotonic() < deadline:
         tell(left, signal.SIGKILL)

@@ -22,18 +22,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from heliostat.core.errors import HelioError, MissingPart, TimedOut, Unavailable
+from heliostat.shells.ssh import lasting
+from heliostat.shells.ssh.standing import Standing
 from heliostat.shells.ssh.trouble import last_words, translate
 from heliostat.shells.ssh.words import Settled, Way, quoted_option, secure, settled
 
-SESSIONS = 8  # at once on one connection; sshd allows ten, and one of ours keeps it open
+SESSIONS = 8  # at once on one connection; sshd allows ten: one keeps it open, one is the standing command's
 OPENING = 32  # logins at once: each costs both ends some milliseconds of arithmetic
 SILENT = 20.0  # seconds for which a host that could not be reached is not tried again
 LOGIN = 30.0  # seconds for all of a login, slow start-up files included
+AGAIN = 3.0  # seconds for a connection that was kept to show that it still leads there
 ALIVE = ("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
 # A master of ours takes nothing from the configuration that would open ports, ask, or outlive it.
 MASTER = (
     *("-T", "-x", "-a"),
-    *("-o", "ControlMaster=yes", "-o", "ControlPersist=no", "-o", "ClearAllForwardings=yes"),
+    *("-o", "ControlMaster=yes", "-o", "ClearAllForwardings=yes"),
     *("-o", "PermitLocalCommand=no", "-o", "RemoteCommand=none", "-o", "EscapeChar=none"),
 )
 # Whoever uses it reads no configuration, and must not fall back to a connection of its own.
@@ -70,6 +73,8 @@ class Link:
     errors: str  # the file that its complaints go to
     sessions: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SESSIONS))
     pins: str = ""
+    standing: Standing | None = None  # the command that stays on it
+    kept: lasting.Kept | None = None  # it outlasts this process by some seconds
 
     def words(self, *more: str) -> list[str]:
         """An `ssh` that uses this connection."""
@@ -100,7 +105,12 @@ class Link:
         )
 
     def close(self) -> None:
+        if self.standing is not None:
+            self.standing.close()
         end(self.process)
+        if self.kept is not None:
+            self.kept.release()
+            self.kept = None
 
 
 def said(path: str) -> str:
@@ -126,7 +136,8 @@ def end(process: subprocess.Popen[bytes]) -> None:
         process.stdout.close()
 
 
-def _finish(links: dict[str, Link], folder: str) -> None:
+def _finish(links: dict[str, Link], folder: str, leaving: set[str]) -> None:
+    lasting.end(link.path for host, link in links.items() if link.kept and host in leaving)
     for link in links.values():
         with suppress(ProcessLookupError):
             link.process.send_signal(signal.SIGTERM)
@@ -150,6 +161,11 @@ class Pool:
         self._settled: dict[Way, Settled] = {}
         self._end: Callable[[], object] = lambda: None
         self._folder = ""
+        self._leaving: set[str] = set()
+
+    def leave(self, host: str) -> None:
+        """Keep no connection to that host beyond this process, not even one that was kept before."""
+        self._leaving.add(host)
 
     def close(self) -> None:
         """End every connection; nothing of them stays."""
@@ -165,7 +181,7 @@ class Pool:
         self._loop, self._links, self._locks, self._failed = loop, {}, {}, {}
         self._opening = asyncio.Semaphore(OPENING)
         self._folder = private_folder()
-        self._end = weakref.finalize(self, _finish, self._links, self._folder)
+        self._end = weakref.finalize(self, _finish, self._links, self._folder, self._leaving)
 
     async def settle(self, way: Way) -> Settled:
         """What the person's configuration says about that host."""
@@ -214,39 +230,60 @@ class Pool:
         self.pins.mkdir(mode=0o700, parents=True, exist_ok=True)
         pins = self.pins / way.host.replace("/", "_")
         before = said(str(pins))
-        name = hashlib.sha256(way.host.encode()).hexdigest()[:8] + secrets.token_hex(2)
-        path, mark = f"{self._folder}/{name}", secrets.token_hex(8)
-        errors = f"{path}.err"
-        # Found alike by every login shell; it ends when we do.
-        keeper = f"exec sh -c 'echo; echo {mark}; exec cat >/dev/null'"
-        words = ["ssh", *self._jump(way), *way.options, *secure(found, str(pins)), *ALIVE, *MASTER]
-        with open(errors, "wb") as file:
-            process = subprocess.Popen(
-                [*words, "-S", path, "--", way.host, keeper],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=file,
-                start_new_session=True,  # it has no terminal to ask at, and Ctrl-C is not for it
-                env={**os.environ, "SSH_ASKPASS_REQUIRE": "never"},
-            )
-        greeting = False
+        known = secure(found, str(pins))
+        lists = (str(pins), *found.known, "/etc/ssh/ssh_known_hosts")
+        words = ["ssh", *self._jump(way), *way.options, *known, *ALIVE]
+        called = (*words, way.host, repr(found))
+        kept = lasting.place(called, lists)
         try:
-            greeting = await greeted(process, mark.encode())
-        finally:
-            if not greeting:
-                end(process)
-        if not greeting:
-            if not last_words(said(errors)):
-                raise Unavailable(
-                    f"{way.host} lets nobody in",
-                    why=f"the login worked and ended at once, with exit code {process.returncode}: "
-                    "is its login shell one that runs commands?",
-                    fix=f"try `ssh {way.host} true`",
-                )
-            raise translate(way.host, said(errors), pins=str(pins))
+            link = kept and lasting.there(kept.path) and await self._again(way, found, kept, str(pins))
+            link = link or await self._log_in(way, found, words, kept, str(pins))
+        except BaseException:
+            if kept:
+                kept.release()
+            raise
         if said(str(pins)) != before:
             self._tell(way.host, pins)
-        return Link(way, found, path, process, errors, pins=str(pins))
+            if link.kept and (now := lasting.place(called, lists)):  # its name tells of the new key, too
+                os.rename(link.path, now.path)
+                link.kept.release()
+                link.path, link.kept = now.path, now
+        return link
+
+    def _name(self, way: Way) -> str:
+        """Of what belongs to one connection, in a folder that goes with this process."""
+        return f"{self._folder}/{hashlib.sha256(way.host.encode()).hexdigest()[:8]}{secrets.token_hex(2)}"
+
+    async def _again(self, way: Way, found: Settled, kept: lasting.Kept, pins: str) -> Link | None:
+        """On a connection that an earlier command has left, if it still leads there."""
+        errors = f"{self._name(way)}.err"
+        words = ["ssh", *USER, "-T", "-o", "LogLevel=ERROR", "-S", kept.path, "--", way.host]
+        with suppress(HelioError):
+            process = await opened(words, errors, AGAIN)
+            if process.poll() is None:
+                return Link(way, found, kept.path, process, errors, pins=pins, kept=kept)
+            end(process)
+        lasting.end([kept.path])
+        return None
+
+    async def _log_in(
+        self, way: Way, found: Settled, words: list[str], kept: lasting.Kept | None, pins: str
+    ) -> Link:
+        name = self._name(way)
+        path, errors = kept.path if kept else name, f"{name}.err"
+        persist = f"ControlPersist={lasting.seconds() if kept else 'no'}"
+        process = await opened([*words, "-o", persist, *MASTER, "-S", path, "--", way.host], errors, LOGIN)
+        if process.poll() is None:
+            return Link(way, found, path, process, errors, pins=pins, kept=kept)
+        end(process)
+        if not last_words(said(errors)):
+            raise Unavailable(
+                f"{way.host} lets nobody in",
+                why=f"the login worked and ended at once, with exit code {process.returncode}: "
+                "is its login shell one that runs commands?",
+                fix=f"try `ssh {way.host} true`",
+            )
+        raise translate(way.host, said(errors), pins=pins)
 
     def _jump(self, way: Way) -> tuple[str, ...]:
         """Through another host, to which the same rules apply."""
@@ -288,7 +325,30 @@ def fingerprint(line: str) -> str:
     return ""
 
 
-async def greeted(process: subprocess.Popen[bytes], mark: bytes) -> bool:
+async def opened(words: list[str], errors: str, patience: float) -> subprocess.Popen[bytes]:
+    """An `ssh` whose session keeps the connection open; one that has ended did not get there."""
+    mark = secrets.token_hex(8)
+    # Found alike by every login shell; it ends when we do.
+    keeper = f"exec sh -c 'echo; echo {mark}; exec cat >/dev/null'"
+    with open(errors, "wb") as file:
+        process = subprocess.Popen(
+            [*words, keeper],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=file,
+            start_new_session=True,  # it has no terminal to ask at, and Ctrl-C is not for it
+            env={**os.environ, "SSH_ASKPASS_REQUIRE": "never"},
+        )
+    greeting = False
+    try:
+        greeting = await greeted(process, mark.encode(), patience)
+    finally:
+        if not greeting:
+            end(process)
+    return process
+
+
+async def greeted(process: subprocess.Popen[bytes], mark: bytes, patience: float) -> bool:
     """Whether the login succeeded: its mark came, rather than the end."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[bool] = loop.create_future()
@@ -303,12 +363,12 @@ async def greeted(process: subprocess.Popen[bytes], mark: bytes) -> bool:
 
     loop.add_reader(fd, take)
     try:
-        async with asyncio.timeout(LOGIN):
+        async with asyncio.timeout(patience):
             return await done
     except TimeoutError:
         host = shlex.join(process.args[-2:-1]) if isinstance(process.args, list) else "the host"
         raise TimedOut(
-            f"{host} did not finish the login within {LOGIN:.0f} s",
+            f"{host} did not finish the login within {patience:.0f} s",
             why="it answers, but its login is slow or hangs (start-up files?)",
             fix=f"try `ssh {host}`",
         ) from None

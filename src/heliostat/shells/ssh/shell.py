@@ -14,6 +14,7 @@ from heliostat.core.errors import Unavailable
 from heliostat.shells.played import Played
 from heliostat.shells.ssh import words
 from heliostat.shells.ssh.link import USER, Link, Pool
+from heliostat.shells.ssh.standing import Standing
 from heliostat.shells.ssh.words import Way
 from heliostat.shells.talk import Take, Talk
 
@@ -73,6 +74,16 @@ class SshShell(Played):
     async def open(self) -> None:
         """Log in, so that errors come now and `attach` needs no waiting."""
         self._link = await self._pool.link(self._way)
+
+    async def standing(self, command: Sequence[str], opening: bytes) -> Standing:
+        """The command that stays on this connection; begun with `opening` where there is none yet."""
+        link = await self._pool.link(self._way)
+        if link.standing is None or link.standing.over:
+            mark = f"helio-{secrets.token_hex(8)}"
+            if link.standing is not None:
+                link.standing.close()
+            link.standing = Standing(link, mark, words.command(command), opening, f"{link.errors}.standing")
+        return link.standing
 
     async def _play(
         self,

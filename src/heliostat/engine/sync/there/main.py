@@ -8,7 +8,7 @@ import os
 import sys
 import zlib
 
-from heliostat.engine.sync.there import give, keep, runs, target, trees
+from heliostat.engine.sync.there import give, keep, runs, spread, target, trees
 from heliostat.engine.sync.there.store import Store
 
 TYPE_CHECKING = False  # importing typing would cost the node more than the order
@@ -66,7 +66,7 @@ def lay(store: Store, ask: Order, stream: BinaryIO) -> Order:
 
 
 def glance(store: Store, ask: Order, _stream: BinaryIO) -> Order:
-    return target.glance(store, ask["remote"])
+    return dict(target.glance(store, ask["remote"]), empty=store.empty())
 
 
 def compare(_store: Store, ask: Order, stream: BinaryIO) -> Order:
@@ -81,7 +81,14 @@ def kinds(_store: Store, ask: Order, _stream: BinaryIO) -> Order:
 
 
 def lay_target(store: Store, ask: Order, stream: BinaryIO) -> Order:
-    return target.lay_target(store, ask, trees.decode(zlib.decompress(stream.read())))
+    """Behind the changes stands what they need, where that is little."""
+    changes = trees.decode(zlib.decompress(stream.read(ask["length"])))
+    _, wrong = store.take(stream, ask["session"])
+    return {"wrong": wrong} if wrong else target.lay_target(store, ask, changes)
+
+
+def fetch(store: Store, ask: Order, _stream: BinaryIO) -> Order:
+    return spread.fetch(store, ask)
 
 
 ORDERS: dict[str, Callable[[Store, Order, BinaryIO], Order]] = {
@@ -93,6 +100,7 @@ ORDERS: dict[str, Callable[[Store, Order, BinaryIO], Order]] = {
     "compare": compare,
     "kinds": kinds,
     "lay_target": lay_target,
+    "fetch": fetch,
 }
 
 
@@ -105,6 +113,9 @@ def main(stream: BinaryIO, out: BinaryIO) -> None:
         os.makedirs(os.path.join(store.home, b"runs"), mode=0o700, exist_ok=True)
         if ask["order"] == "give":
             give.give(store, ask, stream, out)
+            return
+        if ask["order"] == "offer":
+            spread.offer(store, ask, out)
             return
         answer = ORDERS[ask["order"]](store, ask, stream)
     except LookupError as error:
