@@ -25,6 +25,9 @@ python: {python}
 ssh: {{ hosts: [{hosts}] }}
 head: {{ cpus: 1, memory: 300 MB, shm: 100 MB }}
 workers: {{ count: {{ count: 2, at_least: 1 }}, cpus: 1, memory: 300 MB, shm: 100 MB }}
+files: {{ ~/config: ./config }}
+host_setup: [ "echo once >>~/host-setup" ]
+proxy: http://me:s3cret@proxy.lab:3128
 """
 
 
@@ -33,6 +36,8 @@ class Life:
         self.rig, self.folder = rig, folder
         self.hosts = rig.new(3)
         names = ", ".join(host.name for host in self.hosts)
+        (folder / "config").mkdir()
+        (folder / "config" / "a").write_text("from here\n")
         (folder / "helio.yaml").write_text(FILE.format(python=ray_python.PYTHON, hosts=names))
 
     def helio(self, *words: str, code: int | None = 0) -> str:
@@ -77,6 +82,19 @@ def test_up_and_up_again(life: Life) -> None:
 def test_exit_codes_of_every_node(life: Life) -> None:
     life.helio("exec", "--all", "--", "sh", "-c", "exit 7", code=7)
     assert life.helio("run", "--", "sh", "-c", "echo hi; exit 3", code=3) == "hi\n"
+
+
+def test_a_job_finds_the_files_and_the_proxy_and_no_argv_has_its_password(life: Life) -> None:
+    look = 'cat ~/config/a ~/host-setup; echo "$https_proxy"; echo "$NO_PROXY" | tr , "\\n" | grep -c lab'
+    assert life.helio("run", "--", "sh", "-c", look).splitlines() == [
+        "from here",
+        "once",
+        "http://me:s3cret@proxy.lab:3128",
+        "3",
+    ]
+    for host in life.hosts:
+        assert not any("s3cret" in line for line in host.processes())
+        assert host.sh("cat /home/lab/host-setup") == "once\n"
 
 
 def test_a_lost_head_comes_back_and_the_workers_join_it_again(life: Life) -> None:
