@@ -87,8 +87,6 @@ def person(tmp_path: Path) -> Machine:
 def test_a_push_signs_in_by_a_secret_that_no_argument_and_no_file_shows(shop: None, person: Machine) -> None:
     lacking = person("image", "push", code=2)
     assert "a secret has no value: LAB_WORD" in lacking.stderr
-    person.env["LAB_WORD"] = "not-this"
-    assert "the registry does not let you in" in person("image", "push", code=6).stderr
     person.env["LAB_WORD"] = WORD
     done = person("image", "push")
     assert f"{NAME} is pushed" in done.stdout
