@@ -132,7 +132,7 @@ def test_text_that_could_steer_a_terminal_is_made_visible() -> None:
     [
         (1, 1, "1 file, 3 B, brought from head"),
         (1, 4, "1 file, 3 B, brought from head; 4 files, 9 B in all"),
-        (0, 4, "nothing brought from head: all is there already (4 files, 9 B)"),
+        (0, 4, "nothing brought from head: all contents were there already (4 files, 9 B)"),
         (0, 0, "nothing brought from head: there are no files"),
     ],
 )

@@ -62,6 +62,10 @@ def test_a_file_may_be_named_in_three_ways(demo: Helio) -> None:
     ):
         assert "no cluster other" in demo(*words).stdout
     assert "no cluster third" in demo("status", "--set", "cluster=third").stdout
+    (demo.folder / "data.yaml").write_text("rows: 3\n")
+    told = demo("run", "data.yaml", "more").stderr
+    assert "data-yaml-" in told
+    assert "is not a key" not in told, "data is no cluster's file"
     assert "no cluster third" in demo("--set", "cluster=third", "status").stdout
 
 
@@ -155,6 +159,8 @@ def on_a_terminal(demo: Helio, *words: str, **env: str) -> Iterator[tuple[int, i
     """The process and the other end of its terminal."""
     child, terminal = pty.fork()
     if child == 0:
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):  # whoever started us may not hear them
+            signal.signal(number, signal.SIG_DFL)
         os.chdir(demo.folder)
         argv = [sys.executable, "-m", "heliostat", *words]
         os.execvpe(sys.executable, argv, demo.env(TERM="xterm", **env))  # noqa: S606 - no shell is meant
@@ -185,7 +191,10 @@ def read_until(terminal: int, text: str, seconds: float = 20.0) -> str:
 STARTING = "head\x1b[0m starting"
 
 
-def code_of(child: int) -> int:
+def code_of(child: int, seconds: float = 60.0) -> int:
+    """Its exit code; one that does not end is an error here, and no endless wait."""
+    with os.fdopen(os.pidfd_open(child)) as end:
+        assert select.select([end], [], [], seconds)[0], f"{child} does not end"
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 

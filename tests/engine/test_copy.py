@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -174,7 +175,15 @@ async def test_a_run_without_a_path_means_its_outputs(disks: Disks, here: Path, 
     (Path(run_dir(head, "r-1")) / "outputs" / "model").write_text("m")
     await bring(site_of(disks), [head], "r-1:", tmp_path / "into")
     assert [path.name for path in (tmp_path / "into").iterdir()] == ["model"]
-    with pytest.raises(UsageError, match="there is no nosuch on head"):
+    results = Path(run_dir(head, "r-1"), "work", "results")
+    results.mkdir()
+    (results / "table").write_text("t")
+    site = site_of(disks)
+    named = replace(site, spec=replace(site.spec, outputs=("results/",)))
+    await bring(named, [head], "r-1:", tmp_path / "all")
+    found = sorted(str(path.relative_to(tmp_path / "all")) for path in (tmp_path / "all").rglob("*"))
+    assert found == ["model", "results", "results/table"], "what the file calls outputs, too"
+    with pytest.raises(UsageError, match="there is no run nosuch on head"):
         await bring(site_of(disks), [head], "nosuch:", tmp_path / "into")
 
 

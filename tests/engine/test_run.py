@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from heliostat.core.errors import Infeasible, TimedOut, Unavailable, UsageError
+from heliostat.core.errors import Infeasible, JobLost, TimedOut, Unavailable, UsageError
 from heliostat.core.event import Ended, Note, Output
 from heliostat.core.job import JobState, Needs
 from heliostat.core.owner import Owner
@@ -16,7 +16,7 @@ from heliostat.core.resource import Ref
 from heliostat.core.run import OnInterrupt, RunAsk, RunEnd
 from heliostat.core.spec import Count, Group, Node, Spec
 from heliostat.engine.jobs import jobs, logs, stop
-from heliostat.engine.lifecycle import up
+from heliostat.engine.lifecycle import down, up
 from heliostat.engine.patience import Patience
 from heliostat.engine.ports import Shell, Site
 from heliostat.engine.run import attach, exit_code, run
@@ -244,3 +244,16 @@ async def test_a_cluster_that_is_not_quite_the_files_is_used_with_a_word(world: 
     await run(world.site(replace(world.spec(), workers=spec(cpu=2).workers)), ECHO)
     assert "cpu-2" in world.notes
     assert "node/cpu-2" not in world.place.names()
+
+
+async def test_a_cluster_that_somebody_removes_ends_the_wait_for_it_soon(world: World) -> None:
+    world.job("long", b"begun\n", seconds=1000)
+    site = world.site()
+    await up(site)
+    running = asyncio.ensure_future(run(site, RunAsk(command=("long",), work="")))
+    await started(site)
+    await down(world.site())
+    began = world.place.clock.monotonic()
+    with pytest.raises(JobLost, match="c was removed while long-"):
+        await running
+    assert world.place.clock.monotonic() - began < 30

@@ -35,8 +35,8 @@ class HelioCommand(click.Command):
     def _file_word(self, ctx: click.Context, args: list[str]) -> int | None:
         """Where Ray's habit `helio VERB cluster.yaml …` put the file, if it did.
 
-        Only the first positional word counts, only when it is an existing YAML file, and only when enough
-        words are left for the command itself: `helio push a.yaml b` sends a.yaml.
+        Only the first positional word counts, only when it is an existing YAML file that describes a cluster,
+        and only when enough words are left for the command itself: `helio push a.yaml b` sends a.yaml.
         """
         place = self.first_word(ctx, args)
         if place is None or self.after_dashes(ctx, args) or said(ctx).file is not None:
@@ -48,7 +48,10 @@ class HelioCommand(click.Command):
             if yaml and not any(isinstance(param, click.Argument) for param in self.params):
                 raise click.UsageError(f"there is no file {word}", ctx)
             return None
-        return place if yaml and len(own) >= self.needed(ctx) else None
+        if not yaml or len(own) < self.needed(ctx):
+            return None
+        # Where a command takes words of its own, a YAML file may be one of them: somebody's data, to be sent.
+        return place if not self.words or describes_a_cluster(word) else None
 
     def needed(self, _ctx: click.Context) -> int:
         """How many words of its own it cannot do without, here and now."""
@@ -91,6 +94,16 @@ class HelioCommand(click.Command):
         with formatter.section("Example"):
             for line in self.example.strip().splitlines():
                 formatter.write(f"{'':>{formatter.current_indent}}{line.strip()}\n")
+
+
+def describes_a_cluster(path: str) -> bool:
+    """Whether a file has a key that only a cluster's file has at its top: ours, or Ray's."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = file.read(1 << 16).splitlines()
+    except OSError:
+        return True  # reading it tells what is wrong
+    return any(line.startswith(("cluster:", "cluster_name:", "where:", "provider:")) for line in lines)
 
 
 def helio_command(

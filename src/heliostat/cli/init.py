@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.argument("folder", metavar="[DIR]", required=False, default=".")
 @click.option("--cluster", metavar="NAME", help="The cluster's name (default: after the folder).")
 @click.option("--where", metavar="PLACE", help="The place (default: local).")
-@click.option("--workers", metavar="COUNT", help="How many workers: 3, or a range such as 0..4.")
+@click.option("--workers", metavar="COUNT", help="How many workers, such as 3.")
 @click.option(
     "--host", "hosts", metavar="HOST", multiple=True, help="A host of `where: ssh`; may be repeated."
 )

@@ -97,7 +97,7 @@ def _size(text: str) -> int:
     try:
         return int(text) if text.isdigit() else units.size(text)  # Ray's own option wants bytes
     except units.Malformed as error:
-        raise UsageError(f"--memory {text}: {error}", fix="write a size, such as 4 GB") from error
+        raise UsageError(f"--memory {text} is no size", fix="write a size, such as 4 GB") from error
 
 
 def _resources(text: str) -> dict[str, float]:

@@ -12,14 +12,14 @@ def state_dir() -> Path:
     """Journals. HELIO_STATE overrides it."""
     given = os.environ.get("HELIO_STATE")
     base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return _private(Path(given) if given else Path(base) / "heliostat", "HELIO_STATE")
+    return _private(Path(os.path.abspath(given)) if given else Path(base) / "heliostat", "HELIO_STATE")
 
 
 def cache_dir() -> Path:
     """What can be made again at any time: digests of files, decoded files. HELIO_CACHE overrides it."""
     given = os.environ.get("HELIO_CACHE")
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return _private(Path(given) if given else Path(base) / "heliostat", "HELIO_CACHE")
+    return _private(Path(os.path.abspath(given)) if given else Path(base) / "heliostat", "HELIO_CACHE")
 
 
 def _private(path: Path, variable: str) -> Path:

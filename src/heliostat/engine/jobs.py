@@ -10,12 +10,12 @@ from heliostat.core.errors import HelioError, JobLost, Unavailable, UsageError
 from heliostat.core.event import Level, Note, Output
 from heliostat.core.feasible import SETTING_UP, waits_for
 from heliostat.core.job import Job, JobRequest, JobState
-from heliostat.engine.look import ray_of
+from heliostat.engine.look import listing, ray_of
 from heliostat.engine.nodes import head
 from heliostat.engine.patience import PATIENCE, Pace, Patience
 from heliostat.engine.ports import RayApi, Site
 
-AWAY = 60.0  # seconds until a head that went away counts as lost
+AWAY = 150.0  # seconds until a head that went away counts as lost
 USUAL = 15.0  # seconds that a process and its environment may take without a word
 T = TypeVar("T")
 QUIET = 2.0  # seconds that a job may take to start before anybody is told why it has not
@@ -110,6 +110,7 @@ async def to_its_end(
         lost = error
     pace = Pace(first=0.2, most=3.0)
     deadline = site.clock.monotonic() + AWAY
+    removed = 0  # listings in a row that show nothing of the cluster
     while site.clock.monotonic() < deadline:
         await site.clock.wait(pace.next())
         before = reader.read_so_far
@@ -123,11 +124,30 @@ async def to_its_end(
         except (Unavailable, UsageError):  # not there, or not ready yet
             if reader.read_so_far > before:
                 deadline = site.clock.monotonic() + AWAY
+            removed = 0 if await _something(site) else removed + 1
+            if removed > 1:
+                raise _removed(site, job_id) from lost
     raise JobLost(
         f"the head of {site.spec.cluster} did not come back within {AWAY:g} s: how {job_id} ended is unknown",
         why=lost.what,
         fix=f"`helio up` repairs the cluster; `helio logs -f {job_id}` says then what became of the job",
     ) from lost
+
+
+async def _something(site: Site) -> bool:
+    """Whether anything of the cluster exists, or nobody can say."""
+    try:
+        return bool(await listing(site))
+    except Unavailable:
+        return True
+
+
+def _removed(site: Site, job_id: str) -> JobLost:
+    return JobLost(
+        f"{site.spec.cluster} was removed while {job_id} ran: how it would have ended, nobody knows",
+        why="the place lists nothing of the cluster any more",
+        fix="run it again: `helio run` brings the cluster up",
+    )
 
 
 async def settled(api: RayApi, job_id: str) -> Job:

@@ -65,8 +65,10 @@ async def up(site: Site, *, keep: bool = False, adopt: bool = False, patience: P
         busy = _hold(site, stack, "up")
         seen = await look(site, patience=patience.answer)
         plan = plan_of(site, seen, patience)
-        site.emit(Planned(plan=plan))
-        if all_alive(site, plan, seen):
+        alive = all_alive(site, plan, seen)
+        if busy is None or alive:
+            site.emit(Planned(plan=plan))
+        if alive:
             result = status_of(site, seen.refs, seen.ray, patience=patience)
             if busy is None:
                 _close_open(site)

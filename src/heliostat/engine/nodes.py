@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 
-from heliostat.core.errors import Interrupted, LeftBehind, UsageError
-from heliostat.core.resource import HEAD, Ref, State
+from heliostat.core.errors import Interrupted, LeftBehind, Unavailable, UsageError
+from heliostat.core.resource import HEAD, NODE, Ref, State
 from heliostat.engine.apply import remove
 from heliostat.engine.look import head_of, listing, listing_of, nodes_of
 from heliostat.engine.losses import job_lines, running_jobs
@@ -48,11 +48,16 @@ def named(site: Site, there: Mapping[str, Ref], names: Sequence[str] | None) -> 
     if names is None:
         return tuple(there.values())
     for name in names:
-        if name not in there:
-            near = difflib.get_close_matches(name, there, n=1)
-            hint = f"did you mean {near[0]}?" if near else ""
-            why = f"there are: {', '.join(there)}"
-            raise UsageError(f"{site.spec.cluster} has no node {name}", why=why, fix=hint)
+        if name in there:
+            continue
+        if name in {one.key for one in site.ground.want(site.spec) if one.kind == NODE}:
+            raise Unavailable(
+                f"{name} is missing", why="it is not there now", fix="`helio up` makes it again"
+            )
+        near = difflib.get_close_matches(name, there, n=1)
+        hint = f"did you mean {near[0]}?" if near else ""
+        why = f"there are: {', '.join(there)}"
+        raise UsageError(f"{site.spec.cluster} has no node {name}", why=why, fix=hint)
     return tuple(there[name] for name in dict.fromkeys(names))
 
 

@@ -28,7 +28,7 @@ async def fetch_outputs(site: Site, nodes: Sequence[Ref], run_id: str) -> tuple[
         # How the job ended is what was asked for: it is told whatever becomes of the files.
         what = error.what if isinstance(error, HelioError) else f"{error.strerror} ({error.filename})"
         text = f"the outputs of {run_id} could not be fetched: {what}"
-        site.emit(Note(text=f"{text}; `helio pull {run_id}:outputs` tries again", level=Level.WARN))
+        site.emit(Note(text=f"{text}; `helio pull {run_id}:` tries again", level=Level.WARN))
         fetched = ()
     if not fetched:
         _unmade(base, into, keep=there_already)

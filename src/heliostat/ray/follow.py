@@ -11,7 +11,7 @@ from heliostat.core.job import Job, JobState
 from heliostat.ray.http import BLOCK, Answer, Http, Response, check
 from heliostat.ray.sieve import Sieve
 
-PATIENCE = 120.0  # how long neither the head nor the agent may answer before we give up
+PATIENCE = 15.0  # how long neither the head nor the agent may answer before somebody looks where they are
 GRACE = 10.0  # how long an ended job's agent may be silent before its output counts as gone
 FASTEST, SLOWEST = 0.05, 1.0
 EAGER, YOUNG = 0.02, 1.0  # how often a job is looked at that runs since less than that: it may be a short one

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from heliostat.core.checked import Mark
 from heliostat.core.errors import NoCapacity
 from heliostat.core.names import nodes_of
 from heliostat.core.spec import Count, Gpus, Group, Node, Spec
+from heliostat.grounds.local.foresee import foresee
 from heliostat.grounds.local.gpus import dealt, turns
 from heliostat.ray.node_config import Site, environment
 
@@ -67,3 +69,17 @@ def test_ray_is_told_of_devices_in_its_own_words(vendor: str, variable: str) -> 
     env = environment(node, Site(home="/h", temp="/t", python="/p"), head=False, auth="token")
     assert env[variable] == "1,3"
     assert "ROCR_VISIBLE_DEVICES" not in env, "Ray refuses to work with it alone"
+
+
+def test_what_this_machine_has_not_is_known_before_anything_is_touched() -> None:
+    wants = Spec(cluster="c", workers=(workers(3, Gpus(count=2)),))
+    said = list(foresee(wants))
+    assert [(one.what, one.mark, one.error is None) for one in said] == [
+        ("w-1", Mark.OK, True),
+        ("w-2", Mark.OK, True),
+        ("w-3", Mark.BAD, False),
+    ]
+    group = Group(name="w", count=Count(low=3, high=3, at_least=2), node=Node(gpus=Gpus(count=2)))
+    enough = list(foresee(Spec(cluster="c", workers=(group,))))
+    assert enough[-1].mark is Mark.WARN
+    assert enough[-1].error is None

@@ -14,7 +14,7 @@ def copied_lines(copied: Iterable[Copied], how: str) -> Iterator[str]:
         whole = f"{many(one.files, 'file')}, {size(one.size)}"
         deleted = f"; {many(one.deleted, 'path')} deleted" if one.deleted else ""
         if not one.moved_files:
-            rest = f"all is there already ({whole})" if one.files else "there are no files"
+            rest = f"all contents were there already ({whole})" if one.files else "there are no files"
             yield f"nothing {how} {one.node}: {rest}{deleted}"
             continue
         moved = f"{many(one.moved_files, 'file')}, {size(one.moved_bytes)}"

@@ -27,7 +27,9 @@ def columns(rows: Iterable[Sequence[str]], indent: str = "") -> Iterator[str]:
 def status_lines(status: Status) -> Iterator[str]:
     """The answer to `helio status`."""
     if not status.exists and not any(node.ray for node in status.nodes):
-        yield f"no cluster {status.cluster} on {status.where}; `helio up` makes one"
+        left = "has no node, but something of it is left" if status.trouble else ""
+        none = f"no cluster {status.cluster} on {status.where}; `helio up` makes one"
+        yield f"{status.cluster} on {status.where} {left}" if left else none
         yield from status.trouble
         return
     uptime = f", up {seconds(status.uptime)}" if status.uptime is not None else ""

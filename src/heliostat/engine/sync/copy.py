@@ -20,11 +20,12 @@ from heliostat.engine.sync.call import order
 from heliostat.engine.sync.digests import SECRET, TRIES, changing, read
 from heliostat.engine.sync.feed import ChangedMeanwhileError
 from heliostat.engine.sync.fetch import receive
+from heliostat.engine.sync.receive import Receiver
 from heliostat.engine.sync.scan import Scan, scan
 from heliostat.engine.sync.sending import Line
 from heliostat.engine.sync.spreading import Reaching, spread
 from heliostat.engine.sync.stores import distinct
-from heliostat.engine.sync.work import Parcel, reporter, run_dir, tell
+from heliostat.engine.sync.work import OUTPUTS, Parcel, reporter, run_dir, tell
 
 
 async def push(
@@ -203,17 +204,18 @@ async def _bring_from(site: Site, ref: Ref, remote: str, to: Path, *, folder: bo
     run, colon, path = remote.partition(":")
     in_run = bool(colon) and "/" not in run
     roots = [(remote, "", "")]
+    if in_run and not path:
+        return await _all_outputs(site, ref, run, to)
     if in_run:
         inside = os.path.normpath(path or ".").lstrip("/")
         at = run_dir(ref, run)
         if inside.startswith(".."):
             raise UsageError(f"{path} leads out of the run's folder", fix="name a path inside of it")
         roots = [(f"{at}/work/{inside}", "", ""), (f"{at}/outputs/{inside}", "", "")]
-        roots = roots if path else roots[1:]
     kinds = await _kinds(site, ref, [root[0] for root in roots])
     if not any(kinds):
         raise UsageError(
-            f"there is no {path or run if in_run else remote} on {ref.key}",
+            f"there is no {path if in_run else remote} on {ref.key}",
             why=f"looked for {' and '.join(root[0] for root in roots)}",
             fix=f"look there: helio ssh {ref.key} ls",
         )
@@ -228,7 +230,21 @@ async def _bring_from(site: Site, ref: Ref, remote: str, to: Path, *, folder: bo
     if "d" not in kinds:
         name = os.path.basename(os.path.normpath(path if in_run else remote))
         single = to / name if folder or to.is_dir() else to
-    came = await receive(site, ref, roots, to, single=single)
+    return _copied(ref, await receive(site, ref, roots, to, single=single))
+
+
+async def _all_outputs(site: Site, ref: Ref, run: str, to: Path) -> Copied:
+    """What the file calls outputs, and whatever the run laid into HELIO_OUTPUTS."""
+    at = run_dir(ref, run)
+    if await _kinds(site, ref, [at]) != ["d"]:
+        raise UsageError(
+            f"there is no run {run} on {ref.key}", why=f"looked for {at}", fix="see `helio jobs`"
+        )
+    roots = [*((f"{at}/work", pattern, "") for pattern in site.spec.outputs), (f"{at}/{OUTPUTS}", "", "")]
+    return _copied(ref, await receive(site, ref, roots, to))
+
+
+def _copied(ref: Ref, came: Receiver) -> Copied:
     return Copied(
         node=ref.key, files=len(came.names), size=came.size, moved_files=came.moved_files,
         moved_bytes=came.moved_bytes, names=tuple(came.names),

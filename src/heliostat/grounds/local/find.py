@@ -139,7 +139,7 @@ def ref_of(label: Label, state: State, facts: Mapping[str, str]) -> Ref:
     return label.ref(
         id=node_dir(home, label.key),
         state=state,
-        removal=f"helio down {label.cluster}",
+        removal=f"helio down --set cluster={label.cluster}",
         facts={**facts, **({"token_path": token_path(home)} if guarded else {})},
     )
 

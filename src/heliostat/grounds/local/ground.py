@@ -17,6 +17,7 @@ from heliostat.grounds.local import find as finding
 from heliostat.grounds.local.places import principal
 
 if TYPE_CHECKING:
+    from heliostat.core.checked import Checked
     from heliostat.core.spec import Spec
     from heliostat.engine.ports import Shell
 
@@ -43,6 +44,12 @@ class LocalGround:
     def glance(self, cluster: str) -> tuple[Ref, ...]:
         """The Glances power: nothing here needs waiting for."""
         return finding.listing(Owner(principal(), cluster))
+
+    async def foresee(self, owner: Owner, spec: Spec, *, everything: bool = False) -> Sequence[Checked]:  # noqa: ARG002
+        """The Foresees power; whose it is and what else there is makes no difference here."""
+        from heliostat.grounds.local.foresee import foresee
+
+        return tuple(foresee(spec))
 
     async def create(self, owner: Owner, wanted: Sequence[Resource]) -> AsyncIterator[Outcome]:
         """Directories first, then the head up to its handover, then all workers at once."""

@@ -17,7 +17,7 @@ def data_dir() -> Path:
     """Where clusters keep their homes. HELIO_DATA overrides it, and is then another set of clusters."""
     given = os.environ.get("HELIO_DATA")
     base = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
-    return Path(given) if given else Path(base) / "heliostat"
+    return Path(os.path.abspath(given)) if given else Path(base) / "heliostat"
 
 
 def homes() -> Path:

@@ -92,7 +92,7 @@ def _node(label: Label, host: str, found: Mapping[str, Any]) -> Ref:
     return label.ref(
         id=f"{host}:{node_dir(home, label.key)}",
         state=state,
-        removal=f"helio down {label.cluster}",
+        removal=f"helio down --set cluster={label.cluster}",
         facts=facts,
     )
 
