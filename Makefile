@@ -37,6 +37,8 @@ docs: ## the pages that are made from code
 lock: ## pins with hashes and without any registry's address; needs `pip install uv`
 	uv pip compile -q --universal --python-version 3.11 --no-emit-index-url --generate-hashes \
 		--custom-compile-command 'make lock' --extra dev -o requirements/dev.lock pyproject.toml
+	uv pip compile -q --python-version 3.11 --no-emit-index-url --generate-hashes --custom-compile-command 'make lock' \
+		-c requirements/dev.lock -o requirements/images.lock requirements/images.in
 
 N ?= 4
 rig: ## hosts to play with, until Ctrl-C: make rig N=4

@@ -11,7 +11,7 @@ from pathlib import Path
 
 PACKAGES = (
     "base-files", "base-passwd", "bash", "coreutils", "dash", "findutils", "grep", "gzip", "hostname",
-    "libc-bin", "libgomp1", "procps", "python3", "sed", "tar",
+    "libc-bin", "libgomp1", "libstdc++6", "procps", "python3", "sed", "tar",
 )  # fmt: skip
 LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64",
          "usr/bin/awk": "mawk", "usr/bin/which": "which.debianutils"}  # fmt: skip

