@@ -16,7 +16,8 @@ PACKAGES = (
 LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64",
          "usr/bin/awk": "mawk", "usr/bin/which": "which.debianutils"}  # fmt: skip
 FOLDERS = {"tmp": 0o1777, "var/tmp": 0o1777, "root": 0o700, "proc": 0o755, "sys": 0o755, "dev": 0o755,
-           "run": 0o755, "etc": 0o755, "home": 0o755, "usr/local/bin": 0o755}  # fmt: skip
+           "run": 0o755, "etc": 0o755, "home": 0o755, "mnt": 0o755, "opt": 0o755,
+           "usr/local/bin": 0o755}  # fmt: skip
 FILES = {
     "etc/passwd": "root:x:0:0:root:/root:/bin/bash\n",
     "etc/group": "root:x:0:\n",

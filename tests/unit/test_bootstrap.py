@@ -83,7 +83,7 @@ def test_a_failure_says_what_was_done_and_shows_the_log(tmp_path: Path) -> None:
     done = run(tmp_path)
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == "helio-step installing Ray 9.9.9"
-    assert "No matching distribution found for ray" in done.stderr
+    assert "ray[default]==9.9.9" in done.stderr, "in the words of pip or of uv"
 
 
 def test_without_any_python_it_says_so(tmp_path: Path) -> None:

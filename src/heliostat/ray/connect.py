@@ -13,6 +13,9 @@ from heliostat.engine.ports import Ground, RayApi, Result, Shell
 from heliostat.ray.client import RestApi
 from heliostat.ray.http import Http
 
+NOT_YET = 99  # the head makes its token while it starts
+READ = f'[ -e "$1" ] || exit {NOT_YET}; exec cat "$1"'
+
 
 @asynccontextmanager
 async def connect(ground: Ground, head: Ref) -> AsyncIterator[RayApi]:
@@ -60,7 +63,9 @@ class Tunnels:
         if not path:
             return None
         async with self._lock:
-            result = await (await self._opened()).run(["cat", path])
+            result = await (await self._opened()).run(["sh", "-c", READ, "sh", path])
+        if result.code == NOT_YET:
+            raise Unavailable("the head has no token yet", why=f"there is no {path}", fix="`helio up` again")
         if result.code:
             raise Denied(
                 "cannot read the cluster's token on its head",
