@@ -137,7 +137,7 @@ def test_a_job_is_taken_up_again(patient: Patient, writer: tuple[str, ...], tmp_
 def test_a_hundred_megabytes(patient: Patient, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Neither the client nor the head holds what passes through."""
     patient.script("much.py", "for n in range(1_000_000): print(f'{n:099}')")
-    before = weight(patient)
+    before = weights(patient)
     job = follow(patient, tmp_path, "much", "run", "--", "python", "much.py", cuts=0)
     peaks: list[float] = []  # getrusage would also count what this process weighs, whose fork it was
 
@@ -146,7 +146,8 @@ def test_a_hundred_megabytes(patient: Patient, tmp_path: Path, capsys: pytest.Ca
         return job.helio.poll() is not None
 
     wait(ended, "100 MB to be followed", 120)
-    most, grown = max(peaks), weight(patient) - before
+    after = weights(patient)  # what was there before: a worker that was started since is the job's
+    most, grown = max(peaks), sum(after[pid] - before[pid] for pid in before.keys() & after.keys())
     assert job.helio.returncode == 0
     assert most > 10, "it was looked at while it ran"
     right = hashlib.sha256()
@@ -156,7 +157,7 @@ def test_a_hundred_megabytes(patient: Patient, tmp_path: Path, capsys: pytest.Ca
     with capsys.disabled():
         print(f"\n100 MB followed: client {most:.0f} MB at most, head {grown:+.0f} MB")  # noqa: T201
     assert most < 100
-    assert grown < 60
+    assert grown < 90, "it would hold what passes through"
 
 
 def peak(pid: int) -> float:
@@ -168,8 +169,10 @@ def peak(pid: int) -> float:
     return sum(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
 
 
-def weight(patient: Patient) -> float:
-    return sum(map(resident, patient.processes("head")))
+def weights(patient: Patient) -> dict[int, float]:
+    """Megabytes of each process of the head, but for workers, which come and go with jobs."""
+    there = patient.processes("head").items()
+    return {pid: resident(pid) for pid, command in there if not command.startswith("ray::")}
 
 
 def resident(pid: int) -> float:

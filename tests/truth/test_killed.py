@@ -16,6 +16,7 @@ from collections.abc import Iterator
 import pytest
 
 from bench.ours import Ours
+from bench.rest import wait
 from bench.row import program
 from heliostat.core.owner import Owner
 from heliostat.grounds.local.places import home_of, principal, temp_of
@@ -81,6 +82,10 @@ class Torn:
         mine = processes_with(f'"cluster":"{self.mine.name}"').values()
         return [*mine, *(path for path in self.places if os.path.lexists(path))]
 
+    def standing(self) -> str:
+        (ours,) = [one for one in self.mine.json("ls")["clusters"] if one["cluster"] == self.mine.name]
+        return str(ours["standing"])
+
     def one_more(self) -> None:
         """Something is killed, and something else puts it right."""
         self.write()
@@ -93,8 +98,9 @@ class Torn:
             assert self.mine.json("status")["status"]["trouble"] == []
         if then == "clean" and self.left():  # what was sound before stays, and is sound
             self.done("clean")
-            (stands,) = [one for one in self.mine.json("ls")["clusters"] if one["cluster"] == self.mine.name]
-            assert stands["standing"] == "up", "an orphan"
+            wait(
+                lambda: self.standing() == "up", "what stays to be up, not an orphan", 30
+            )  # Ray may be restarting
             self.done("down")
         if then != "up":
             assert self.left() == [], f"after {verb} killed, {then}"
