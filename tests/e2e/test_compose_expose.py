@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.machine import Machine
 from tests.rig.docker import Engine
+from tests.rig.rig import wait_until
 
 pytestmark = [pytest.mark.docker, pytest.mark.ray, pytest.mark.slow]
 
@@ -38,6 +40,8 @@ except (ConnectionResetError, TimeoutError):  # let go, or never let in
 def outside(engine: Engine) -> Iterator[list[str]]:
     """The words before a command that runs on a host beside the engine's machine, on two networks."""
     host = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sleep", "600"])
+    mine = os.stat("/proc/self/ns/net").st_ino
+    wait_until(lambda: os.stat(f"/proc/{host.pid}/ns/net").st_ino != mine, "a network of its own", 10)
     there = ["nsenter", f"--net=/proc/{host.pid}/ns/net"]
     here = ["nsenter", f"--net=/proc/{engine.pid}/ns/net"]
 
